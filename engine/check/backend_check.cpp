@@ -19,7 +19,7 @@ Result<std::unique_ptr<Replay>> undividedOn(const TrainingOptions& options,
 
 } // namespace
 
-double narrowGradientTolerance(int layers) { return 3.0 / 512 * std::sqrt(24.0 * layers); }
+double bf16GradientTolerance(int layers) { return 3.0 / 512 * std::sqrt(24.0 * layers); }
 
 Result<BackendComparison> compareWithCpu(const TrainingOptions& options, int microbatches, int steps,
                                          const std::stop_token& stop)
@@ -42,7 +42,7 @@ Result<BackendComparison> compareWithCpu(const TrainingOptions& options, int mic
     result.backend = options.backend;
     result.precision = traitsOf(options.backend).settled(options.device.precision);
     result.steps = steps;
-    result.gradientTolerance = result.precision == Precision::Bf16 ? narrowGradientTolerance(options.workload->layers())
+    result.gradientTolerance = result.precision == Precision::Bf16   ? bf16GradientTolerance(options.workload->layers())
                                : result.precision == Precision::Tf32 ? 1e-2
                                                                      : 1e-4;
     result.lossTolerance = result.precision == Precision::Bf16   ? 2e-2

@@ -113,7 +113,7 @@ std::string otherSums(const Schedule& schedule, const ExecutionPlan& plan)
 {
     if (plan.slices) return "sequence slices";
     if (plan.halves) return "halves of microbatches";
-    if (plan.concatenates) return "W over several microbatches in one product";
+    if (plan.concatenates) return "W over several microbatches in one GEMM";
     if (schedule.placement.hasCopies()) return "copies of a stage are summed";
     return weightsInMicrobatchOrder(schedule) ? "" : "W is summed in a different order";
 }

@@ -32,7 +32,7 @@ constexpr int vocabulary = 96;
 constexpr std::size_t manyTensors = 140; // more than a device takes in one launch
 
 // Two bytes: the upper half of a float, to the nearest even.
-std::uint16_t narrowed(float value)
+std::uint16_t toBf16(float value)
 {
     const auto bits = std::bit_cast<std::uint32_t>(value);
     return static_cast<std::uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
@@ -45,7 +45,7 @@ std::size_t area(int a, int b) { return static_cast<std::size_t>(a) * static_cas
 class Side {
 public:
     Side(LayerMath& computes, Allocator& allocator, Precision precision)
-        : math(computes), m_allocator(allocator), m_narrow(precision == Precision::Bf16)
+        : math(computes), m_allocator(allocator), m_bf16(precision == Precision::Bf16)
     {
     }
 
@@ -54,7 +54,7 @@ public:
     // Inputs, the same on both sides: random, rounded to the precision where they are elements.
     Elements elements(std::size_t count, float from = -1, float to = 1)
     {
-        return {put(random(count, from, to, m_narrow), true)};
+        return {put(random(count, from, to, m_bf16), true)};
     }
     float* floats(std::size_t count, float from = -1, float to = 1)
     {
@@ -94,12 +94,12 @@ public:
     std::vector<Values> results;
 
 private:
-    Values random(std::size_t count, float from, float to, bool narrow)
+    Values random(std::size_t count, float from, float to, bool bf16)
     {
         Values values(count);
         for (float& value : values) {
             value = from + (to - from) * static_cast<float>(m_random() >> 8) / 16777216.0F;
-            if (narrow) value = widened(narrowed(value));
+            if (bf16) value = widened(toBf16(value));
         }
         return values;
     }
@@ -111,7 +111,7 @@ private:
             return to;
         }
         std::vector<std::uint16_t> halves;
-        for (const float value : values) halves.push_back(narrowed(value));
+        for (const float value : values) halves.push_back(toBf16(value));
         float* to = take(math.words(values.size()));
         m_allocator.memory().upload(to, halves.data(), halves.size() * 2);
         return to;
@@ -123,7 +123,7 @@ private:
     }
 
     Allocator& m_allocator;
-    bool m_narrow;
+    bool m_bf16;
     std::mt19937 m_random{1};
     std::vector<Buffer> m_buffers;
 };
@@ -169,7 +169,7 @@ void norms(std::vector<Case>& cases)
                      }});
 }
 
-void products(std::vector<Case>& cases)
+void gemm(std::vector<Case>& cases)
 {
     cases.push_back({"linear", [](Side& s) {
                          const ConstElements x = s.elements(area(rows, width));
@@ -359,7 +359,7 @@ void optimizers(std::vector<Case>& cases)
                          s.math.undoSgd({&tensor, 1}, step);
                          keep(s, tensor);
                      }});
-    cases.push_back({"narrowing", [](Side& s) {
+    cases.push_back({"rounding to elements", [](Side& s) {
                          const float* value = s.floats(count);
                          if (s.math.elementBytes() == 4) {
                              s.keep(value, count);
@@ -397,7 +397,7 @@ Result<std::vector<KernelComparison>> compareKernels(std::string_view backend, c
 
     std::vector<Case> cases;
     norms(cases);
-    products(cases);
+    gemm(cases);
     const std::size_t streamed = attentions(cases);
     const std::size_t notStreamed = cases.size();
     ends(cases);
@@ -410,9 +410,9 @@ Result<std::vector<KernelComparison>> compareKernels(std::string_view backend, c
             STAGEWRIGHT_TRY(const auto device, made->makeMath(use, allocator));
             const std::vector<Values> mine = resultsOf(cases[i], *device, allocator, precision);
             Allocator hostAllocator;
-            STAGEWRIGHT_TRY(const auto products, cpu::productsNamed("openblas"));
-            STAGEWRIGHT_CHECK(products->reserve(1));
-            const auto host = cpu::makeCpuMath(*products);
+            STAGEWRIGHT_TRY(const auto gemm, cpu::gemmNamed("openblas"));
+            STAGEWRIGHT_CHECK(gemm->reserve(1));
+            const auto host = cpu::makeCpuMath(*gemm);
             const std::vector<Values> reference = resultsOf(cases[i], *host, hostAllocator, precision);
             Difference difference;
             for (std::size_t k = 0; k < mine.size(); ++k) difference.add(mine[k], reference[k]);

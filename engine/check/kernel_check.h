@@ -25,9 +25,9 @@ public:
 };
 
 // How far one kernel's results may differ from the CPU's in fp32, with inputs rounded to the precision on both sides.
-// fp32: sums in another order, at most a few hundred terms of 2⁻²⁴: 1e-4. tf32: both factors of a product rounded to 11
-// bits, 2 · 2⁻¹¹ of the largest term, and twice that where two products follow each other: 4e-3. bf16: results and what
-// lies between two products rounded to 8 bits, 2⁻⁸ each, at most five of them in one kernel (attention, backward):
+// fp32: sums in another order, at most a few hundred terms of 2⁻²⁴: 1e-4. tf32: both factors of a GEMM rounded to 11
+// bits, 2 · 2⁻¹¹ of the largest term, and twice that where two GEMMs follow each other: 4e-3. bf16: results and what
+// lies between two GEMMs rounded to 8 bits, 2⁻⁸ each, at most five of them in one kernel (attention, backward):
 // 2e-2.
 double kernelTolerance(Precision precision);
 

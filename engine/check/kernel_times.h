@@ -1,5 +1,5 @@
 // How fast a device's kernels are at a model's own shapes, one after the other and alone, beside the rates of a large
-// product and a large copy.
+// GEMM and a large copy.
 #pragma once
 
 #include <stop_token>
@@ -12,7 +12,7 @@ namespace stagewright {
 
 struct KernelTime {
     std::string kernel; // "expand": as docs/performance.md lists them
-    std::string shape;  // "2048 x 8192 x 2048": rows, columns and depth of a product
+    std::string shape;  // "2048 x 8192 x 2048": rows, columns and depth of a GEMM
     // of one call, the median of several batches of calls by the device's clock; on the host the thread's processor
     // time
     double nanos = 0;
@@ -21,7 +21,7 @@ struct KernelTime {
 };
 
 // The kernels of a block's forward and backward, the ends and the optimizer, on the backend's first device, on one
-// rank. The first two are "large product" and "large copy", against which the others' rates can be held; what fits a
+// rank. The first two are "large GEMM" and "large copy", against which the others' rates can be held; what fits a
 // cache may be above the copy's. Usage: heads or elements that the backend refuses, shapes beyond 2³¹ elements;
 // Unavailable: no device; Failed: with the kernel's name; Cancelled.
 Result<std::vector<KernelTime>> timeKernels(std::string_view backend, const DeviceOptions& options,

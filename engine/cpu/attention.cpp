@@ -13,7 +13,7 @@ float* floats(Elements elements) { return static_cast<float*>(elements.data); }
 
 } // namespace
 
-void attentionForward(const AttentionShape& shape, const Kernels& kernels, const Products& products, const float* query,
+void attentionForward(const AttentionShape& shape, const Kernels& kernels, const Gemm& gemm, const float* query,
                       int queryStride, std::span<const KeySegment> segments, float* probabilities, float* out)
 {
     const int width = shape.headWidth();
@@ -30,18 +30,17 @@ void attentionForward(const AttentionShape& shape, const Kernels& kernels, const
                 float* p = probabilities + block.offset;
                 forSegments(segments, block.keys, [&](std::size_t s, int firstKey, int keys) {
                     const KeySegment& segment = segments[s];
-                    products.timesTransposed(
-                        block.rows, keys, width, scale, blockQueries,
-                        {floats(segment.key) + place(segment.tokens, segment.stride), segment.stride}, 0.0F,
-                        p + firstKey, block.keys);
+                    gemm.timesTransposed(block.rows, keys, width, scale, blockQueries,
+                                         {floats(segment.key) + place(segment.tokens, segment.stride), segment.stride},
+                                         0.0F, p + firstKey, block.keys);
                 });
                 kernels.causalSoftmax(shape.past + block.first, block.rows, block.keys, p);
                 forSegments(segments, block.keys, [&](std::size_t s, int firstKey, int keys) {
                     const KeySegment& segment = segments[s];
-                    products.times(block.rows, width, keys, 1.0F, {p + firstKey, block.keys},
-                                   {floats(segment.value) + place(segment.tokens, segment.stride), segment.stride},
-                                   s == 0 ? 0.0F : 1.0F, result + first * static_cast<std::size_t>(shape.hidden),
-                                   shape.hidden);
+                    gemm.times(block.rows, width, keys, 1.0F, {p + firstKey, block.keys},
+                               {floats(segment.value) + place(segment.tokens, segment.stride), segment.stride},
+                               s == 0 ? 0.0F : 1.0F, result + first * static_cast<std::size_t>(shape.hidden),
+                               shape.hidden);
                 });
             }
             probabilities += probabilitiesPerHead(shape);
@@ -49,10 +48,10 @@ void attentionForward(const AttentionShape& shape, const Kernels& kernels, const
     }
 }
 
-void attentionBackward(const AttentionShape& shape, const Kernels& kernels, const Products& products,
-                       const float* query, int queryStride, std::span<const KeySegment> segments,
-                       const float* probabilities, const float* outGrad, float* queryGrad,
-                       std::span<const KeyGradSegment> gradients, float* workspace)
+void attentionBackward(const AttentionShape& shape, const Kernels& kernels, const Gemm& gemm, const float* query,
+                       int queryStride, std::span<const KeySegment> segments, const float* probabilities,
+                       const float* outGrad, float* queryGrad, std::span<const KeyGradSegment> gradients,
+                       float* workspace)
 {
     const int width = shape.headWidth();
     const float scale = 1.0F / std::sqrt(static_cast<float>(width));
@@ -72,10 +71,10 @@ void attentionBackward(const AttentionShape& shape, const Kernels& kernels, cons
                 forSegments(segments, block.keys, [&](std::size_t s, int firstKey, int keys) {
                     const KeySegment& segment = segments[s];
                     const KeyGradSegment& to = gradients[s];
-                    products.transposedTimes(keys, width, block.rows, 1.0F, {p + firstKey, block.keys}, blockGrad,
-                                             firstVisit && to.empty ? 0.0F : 1.0F,
-                                             floats(to.value) + place(segment.tokens, to.stride), to.stride);
-                    products.timesTransposed(
+                    gemm.transposedTimes(keys, width, block.rows, 1.0F, {p + firstKey, block.keys}, blockGrad,
+                                         firstVisit && to.empty ? 0.0F : 1.0F,
+                                         floats(to.value) + place(segment.tokens, to.stride), to.stride);
+                    gemm.timesTransposed(
                         block.rows, keys, width, 1.0F, blockGrad,
                         {floats(segment.value) + place(segment.tokens, segment.stride), segment.stride}, 0.0F,
                         workspace + firstKey, block.keys);
@@ -84,12 +83,12 @@ void attentionBackward(const AttentionShape& shape, const Kernels& kernels, cons
                 forSegments(segments, block.keys, [&](std::size_t s, int firstKey, int keys) {
                     const KeySegment& segment = segments[s];
                     const KeyGradSegment& to = gradients[s];
-                    products.times(block.rows, width, keys, scale, {workspace + firstKey, block.keys},
-                                   {floats(segment.key) + place(segment.tokens, segment.stride), segment.stride},
-                                   s == 0 ? 0.0F : 1.0F, queryGrad + rowPlace, queryStride);
-                    products.transposedTimes(keys, width, block.rows, scale, {workspace + firstKey, block.keys},
-                                             {query + rowPlace, queryStride}, firstVisit && to.empty ? 0.0F : 1.0F,
-                                             floats(to.key) + place(segment.tokens, to.stride), to.stride);
+                    gemm.times(block.rows, width, keys, scale, {workspace + firstKey, block.keys},
+                               {floats(segment.key) + place(segment.tokens, segment.stride), segment.stride},
+                               s == 0 ? 0.0F : 1.0F, queryGrad + rowPlace, queryStride);
+                    gemm.transposedTimes(keys, width, block.rows, scale, {workspace + firstKey, block.keys},
+                                         {query + rowPlace, queryStride}, firstVisit && to.empty ? 0.0F : 1.0F,
+                                         floats(to.key) + place(segment.tokens, to.stride), to.stride);
                 });
             }
             probabilities += probabilitiesPerHead(shape);

@@ -7,8 +7,8 @@
 #include <cstddef>
 #include <span>
 
+#include "engine/cpu/gemm.h"
 #include "engine/cpu/kernels.h"
-#include "engine/cpu/products.h"
 #include "engine/device/math.h"
 #include "engine/layers/attention_sizes.h"
 
@@ -21,12 +21,12 @@ using layers::KeySegment;
 
 // query: (rows, …) with queryStride; segments: the slices in order, the query's own last. out (rows, hidden) and
 // probabilities are overwritten.
-void attentionForward(const AttentionShape& shape, const Kernels& kernels, const Products& products, const float* query,
+void attentionForward(const AttentionShape& shape, const Kernels& kernels, const Gemm& gemm, const float* query,
                       int queryStride, std::span<const KeySegment> segments, float* probabilities, float* out);
 // queryGrad, with queryStride, is overwritten; gradients has one entry a segment.
-void attentionBackward(const AttentionShape& shape, const Kernels& kernels, const Products& products,
-                       const float* query, int queryStride, std::span<const KeySegment> segments,
-                       const float* probabilities, const float* outGrad, float* queryGrad,
-                       std::span<const KeyGradSegment> gradients, float* workspace);
+void attentionBackward(const AttentionShape& shape, const Kernels& kernels, const Gemm& gemm, const float* query,
+                       int queryStride, std::span<const KeySegment> segments, const float* probabilities,
+                       const float* outGrad, float* queryGrad, std::span<const KeyGradSegment> gradients,
+                       float* workspace);
 
 } // namespace stagewright::cpu

@@ -7,11 +7,11 @@
 
 #include <unistd.h>
 
+#include "engine/cpu/bf16_math.h"
 #include "engine/cpu/cpu_math.h"
+#include "engine/cpu/gemm.h"
 #include "engine/cpu/kernels.h"
-#include "engine/cpu/narrow_math.h"
 #include "engine/cpu/processor.h"
-#include "engine/cpu/products.h"
 #include "engine/device/backend.h"
 #include "engine/device/backends.h"
 #include "engine/device/machine.h"
@@ -45,9 +45,9 @@ std::string needOf(std::span<const StageUse> stages)
 
 class CpuBackend final : public Backend {
 public:
-    // narrow: of bf16; null: fp32, with the products wanted.
-    CpuBackend(std::string products, const cpu::NarrowProducts* narrow)
-        : m_wanted(std::move(products)), m_narrow(narrow), m_precision(narrow ? Precision::Bf16 : Precision::Fp32)
+    // bf16: its library; null: fp32, by the library `gemm`.
+    CpuBackend(std::string gemm, const cpu::Bf16Gemm* bf16)
+        : m_wanted(std::move(gemm)), m_bf16(bf16), m_precision(bf16 ? Precision::Bf16 : Precision::Fp32)
     {
     }
 
@@ -61,10 +61,10 @@ public:
         device.name = cpu::processorName() + ", " + std::to_string(cores) + (cores == 1 ? " core" : " cores");
         device.usable = true;
         device.details = environment();
-        for (const bool narrow : {false, true}) {
-            const auto fastest = cpu::fastestProducts(narrow);
+        for (const bool bf16 : {false, true}) {
+            const auto fastest = cpu::fastestGemm(bf16);
             if (fastest)
-                device.details.emplace_back(narrow ? "products_best_bf16" : "products_best",
+                device.details.emplace_back(bf16 ? "products_best_bf16" : "products_best",
                                             fastest->reason + " a core (" + fastest->shape + ")");
         }
         return {device};
@@ -84,16 +84,16 @@ public:
         Capabilities can;
         can.layout = traits().layout(m_precision);
         can.sharesState = true;
-        can.comparable = m_narrow != nullptr; // in fp32 it is what others are compared with
+        can.comparable = m_bf16 != nullptr; // in fp32 it is what others are compared with
         return can;
     }
 
-    Result<DeviceOptions> settle(const DeviceOptions& wish, const MathUse& use) override
+    Result<DeviceOptions> settle(const DeviceOptions& request, const MathUse& use) override
     {
-        DeviceOptions settled = wish;
-        if (m_narrow != nullptr) return settled;
-        STAGEWRIGHT_TRY(auto choice, cpu::chooseProducts(m_wanted, use));
-        settled.products = choice.products->name();
+        DeviceOptions settled = request;
+        if (m_bf16 != nullptr) return settled;
+        STAGEWRIGHT_TRY(auto choice, cpu::chooseGemm(m_wanted, use));
+        settled.blas = choice.gemm->name();
         return settled;
     }
 
@@ -106,8 +106,8 @@ public:
                             std::to_string(std::numeric_limits<int>::max()) + " are possible",
                         "use a smaller microbatch or a shorter sequence");
         if (!stage.shared) STAGEWRIGHT_CHECK(checkRoom({&stage, 1}));
-        STAGEWRIGHT_TRY(const auto products, productsFor(stage.math));
-        return m_narrow ? cpu::makeNarrowMath(*m_narrow, allocator, stage.stage) : cpu::makeCpuMath(*products);
+        STAGEWRIGHT_TRY(const auto gemm, gemmFor(stage.math));
+        return m_bf16 ? cpu::makeBf16Math(*m_bf16, allocator, stage.stage) : cpu::makeCpuMath(*gemm);
     }
 
     std::optional<Error> refusal(const StageUse& stage, const std::exception& why) const override
@@ -123,21 +123,21 @@ public:
         facts.emplace_back("cpu", cpu::processorName());
         facts.emplace_back("cores", std::to_string(std::thread::hardware_concurrency()));
         facts.emplace_back("kernels", cpu::kernels().name);
-        if (m_narrow != nullptr) {
+        if (m_bf16 != nullptr) {
             facts.emplace_back("products", "onednn");
             facts.emplace_back("products_chosen", "the only one in bf16");
-            addSpeeds(facts, m_narrowSpeed);
-            for (auto& fact : m_narrow->facts()) facts.push_back(std::move(fact));
+            addSpeeds(facts, m_bf16Speed);
+            for (auto& fact : m_bf16->facts()) facts.push_back(std::move(fact));
             return facts;
         }
-        std::vector<const cpu::Products*> products = cpu::allProducts();
-        if (m_choice.products != nullptr) {
-            facts.emplace_back("products", m_choice.products->name());
+        std::vector<const cpu::Gemm*> gemm = cpu::allGemms();
+        if (m_choice.gemm != nullptr) {
+            facts.emplace_back("products", m_choice.gemm->name());
             facts.emplace_back("products_chosen", m_choice.reason);
             addSpeeds(facts, m_choice.gflops);
-            products = {m_choice.products};
+            gemm = {m_choice.gemm};
         }
-        for (const cpu::Products* each : products)
+        for (const cpu::Gemm* each : gemm)
             for (auto& fact : each->facts()) facts.push_back(std::move(fact));
         return facts;
     }
@@ -145,35 +145,35 @@ public:
 private:
     // For one more stage. Chosen by the first that is made, for all; ranks make theirs at the same time. Null in bf16,
     // which has one library.
-    Result<const cpu::Products*> productsFor(const MathUse& use)
+    Result<const cpu::Gemm*> gemmFor(const MathUse& use)
     {
         const std::lock_guard lock(m_choosing);
-        if (m_narrow != nullptr) {
-            if (m_narrowSpeed == 0 && !use.layers.empty()) m_narrowSpeed = cpu::narrowSpeed(*m_narrow, use);
+        if (m_bf16 != nullptr) {
+            if (m_bf16Speed == 0 && !use.layers.empty()) m_bf16Speed = cpu::bf16Speed(*m_bf16, use);
             return nullptr;
         }
-        if (m_choice.products == nullptr) {
-            STAGEWRIGHT_TRY(m_choice, cpu::chooseProducts(m_wanted, use));
+        if (m_choice.gemm == nullptr) {
+            STAGEWRIGHT_TRY(m_choice, cpu::chooseGemm(m_wanted, use));
         }
-        STAGEWRIGHT_CHECK(m_choice.products->reserve(++m_stages));
-        return m_choice.products;
+        STAGEWRIGHT_CHECK(m_choice.gemm->reserve(++m_stages));
+        return m_choice.gemm;
     }
 
-    // FLOP/s of one core: of the products on the workload's shapes, and of the machine's fastest.
+    // FLOP/s of one core: of the GEMMs on the workload's shapes, and of the machine's fastest.
     void addSpeeds(std::vector<std::pair<std::string, std::string>>& facts, double gflops) const
     {
         if (gflops > 0) facts.emplace_back("products_flops", std::to_string(std::llround(1e9 * gflops)));
-        if (const auto fastest = cpu::fastestProducts(m_narrow != nullptr))
+        if (const auto fastest = cpu::fastestGemm(m_bf16 != nullptr))
             facts.emplace_back("products_best_flops",
                                std::to_string(std::llround(1e9 * std::max(gflops, fastest->gflops))));
     }
 
     std::string m_wanted;          // empty: the fastest
     mutable std::mutex m_choosing; // of the choice and the speed
-    cpu::ProductChoice m_choice;
+    cpu::GemmChoice m_choice;
     int m_stages = 0; // made so far: as many threads may multiply at once
-    const cpu::NarrowProducts* m_narrow;
-    double m_narrowSpeed = 0;
+    const cpu::Bf16Gemm* m_bf16;
+    double m_bf16Speed = 0;
     Precision m_precision;
 };
 
@@ -188,13 +188,13 @@ Result<std::unique_ptr<Backend>> backends::cpu(const DeviceOptions& options)
         !options.devices.empty())
         return fail(ErrorCode::Usage, "the cpu backend has no devices to choose, share or connect",
                     "use --backend cuda with it");
-    if (!options.products.empty()) STAGEWRIGHT_CHECK(cpu::productsNamed(options.products));
-    if (options.precision != Precision::Bf16) return std::make_unique<CpuBackend>(options.products, nullptr);
-    if (!options.products.empty() && options.products != "onednn")
-        return fail(ErrorCode::Usage, "products " + options.products + ": on the CPU only oneDNN multiplies in bf16",
+    if (!options.blas.empty()) STAGEWRIGHT_CHECK(cpu::gemmNamed(options.blas));
+    if (options.precision != Precision::Bf16) return std::make_unique<CpuBackend>(options.blas, nullptr);
+    if (!options.blas.empty() && options.blas != "onednn")
+        return fail(ErrorCode::Usage, "library " + options.blas + ": on the CPU only oneDNN multiplies in bf16",
                     "use --products onednn, or --precision fp32");
-    STAGEWRIGHT_TRY(auto narrow, cpu::narrowProducts());
-    return std::make_unique<CpuBackend>(options.products, narrow);
+    STAGEWRIGHT_TRY(auto bf16, cpu::bf16Gemm());
+    return std::make_unique<CpuBackend>(options.blas, bf16);
 }
 
 } // namespace stagewright

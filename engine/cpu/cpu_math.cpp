@@ -14,7 +14,7 @@ float* floats(Elements elements) { return static_cast<float*>(elements.data); }
 
 class CpuMath final : public SharedMath {
 public:
-    explicit CpuMath(const Products& products) : m_products(products) {}
+    explicit CpuMath(const Gemm& gemm) : m_gemm(gemm) {}
 
     int elementBytes() const override { return sizeof(float); }
 
@@ -45,21 +45,21 @@ public:
     }
     void linearAdd(int rows, int out, int in, ConstElements x, ConstElements weight, Elements y) override
     {
-        m_products.timesTransposed(rows, out, in, 1.0F, {floats(x), in}, {floats(weight), in}, 1.0F, floats(y), out);
+        m_gemm.timesTransposed(rows, out, in, 1.0F, {floats(x), in}, {floats(weight), in}, 1.0F, floats(y), out);
     }
     void linearBare(int rows, int out, int in, ConstElements x, ConstElements weight, Elements y) override
     {
-        m_products.timesTransposed(rows, out, in, 1.0F, {floats(x), in}, {floats(weight), in}, 0.0F, floats(y), out);
+        m_gemm.timesTransposed(rows, out, in, 1.0F, {floats(x), in}, {floats(weight), in}, 0.0F, floats(y), out);
     }
     void linearInputGrad(int rows, int out, int in, float alpha, ConstElements dy, ConstElements weight,
                          Elements dx) override
     {
-        m_products.times(rows, in, out, alpha, {floats(dy), out}, {floats(weight), in}, 0.0F, floats(dx), in);
+        m_gemm.times(rows, in, out, alpha, {floats(dy), out}, {floats(weight), in}, 0.0F, floats(dx), in);
     }
     void linearWeightGrad(int rows, int out, int in, float alpha, ConstElements dy, ConstElements x,
                           float* gradient) override
     {
-        m_products.transposedTimes(out, in, rows, alpha, {floats(dy), out}, {floats(x), in}, 1.0F, gradient, in);
+        m_gemm.transposedTimes(out, in, rows, alpha, {floats(dy), out}, {floats(x), in}, 1.0F, gradient, in);
     }
 
     void activate(int rows, int width, ConstElements hidden, ConstElements bias, Elements activation) override
@@ -81,14 +81,14 @@ public:
     void attentionForward(const AttentionShape& shape, ConstElements query, int queryStride,
                           std::span<const KeySegment> segments, float* kept, Elements out) override
     {
-        cpu::attentionForward(shape, k, m_products, floats(query), queryStride, segments, kept, floats(out));
+        cpu::attentionForward(shape, k, m_gemm, floats(query), queryStride, segments, kept, floats(out));
     }
     void attentionBackward(const AttentionShape& shape, ConstElements query, int queryStride,
                            std::span<const KeySegment> segments, const float* kept, ConstElements,
                            ConstElements outGrad, Elements queryGrad, std::span<const KeyGradSegment> gradients,
                            float* workspace) override
     {
-        cpu::attentionBackward(shape, k, m_products, floats(query), queryStride, segments, kept, floats(outGrad),
+        cpu::attentionBackward(shape, k, m_gemm, floats(query), queryStride, segments, kept, floats(outGrad),
                                floats(queryGrad), gradients, workspace);
     }
 
@@ -127,11 +127,11 @@ public:
     void toElements(std::size_t, const float*, Elements) override {} // the layers use the values themselves
 
 private:
-    const Products& m_products;
+    const Gemm& m_gemm;
 };
 
 } // namespace
 
-std::unique_ptr<layers::LayerMath> makeCpuMath(const Products& products) { return std::make_unique<CpuMath>(products); }
+std::unique_ptr<layers::LayerMath> makeCpuMath(const Gemm& gemm) { return std::make_unique<CpuMath>(gemm); }
 
 } // namespace stagewright::cpu

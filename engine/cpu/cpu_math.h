@@ -3,11 +3,11 @@
 
 #include <memory>
 
-#include "engine/cpu/products.h"
+#include "engine/cpu/gemm.h"
 #include "engine/device/math.h"
 
 namespace stagewright::cpu {
 
-std::unique_ptr<layers::LayerMath> makeCpuMath(const Products& products); // which outlives it
+std::unique_ptr<layers::LayerMath> makeCpuMath(const Gemm& gemm); // which outlives it
 
 } // namespace stagewright::cpu

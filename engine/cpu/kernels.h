@@ -1,4 +1,4 @@
-// The loops that are not matrix products, compiled once per instruction set (baseline, AVX2 with FMA, AVX-512) from
+// The loops that are not GEMMs, compiled once per instruction set (baseline, AVX2 with FMA, AVX-512) from
 // kernels_body.h and chosen at run time. All arrays are row-major and dense: (rows, width). NaN passes through all of
 // them.
 #pragma once
@@ -30,12 +30,12 @@ struct ElementKernels {
     void (*add)(std::size_t count, const E* x, float* sum);
 };
 
-// Between products whose results are fp32 and what is kept in bf16; `product` and `scores` are dense (rows, width),
+// Between GEMMs whose results are fp32 and what is kept in bf16; `gemm` and `scores` are dense (rows, width),
 // what has a stride is not.
-struct NarrowKernels : ElementKernels<BFloat16> {
+struct Bf16Kernels : ElementKernels<BFloat16> {
     // bias may be null
-    void (*storeRows)(int rows, int width, const float* product, const BFloat16* bias, BFloat16* out, int stride);
-    void (*addRows)(int rows, int width, const float* product, BFloat16* sum, int stride);
+    void (*storeRows)(int rows, int width, const float* gemm, const BFloat16* bias, BFloat16* out, int stride);
+    void (*addRows)(int rows, int width, const float* gemm, BFloat16* sum, int stride);
     // As Kernels::geluBackward; outGrad dense, x and gradient with the stride.
     void (*geluBackward)(int rows, int width, int stride, BFloat16* x, const BFloat16* bias, const float* outGrad,
                          BFloat16* gradient, float* biasSums);
@@ -75,7 +75,7 @@ struct Kernels : ElementKernels<float> {
     // out = value − reach · d; d is moment1, or AdamW's direction where moment2 is not null (no weight decay).
     void (*predict)(std::size_t count, const float* value, const float* moment1, const float* moment2, float reach,
                     const AdamWStep& step, float* out);
-    NarrowKernels narrow;
+    Bf16Kernels bf16;
 };
 
 const Kernels& kernels(); // the best this machine can run

@@ -28,7 +28,7 @@ inline void store(float value, BFloat16& to)
 }
 
 // e^x: x = n ln 2 + r, |r| ≤ ln 2 / 2; a polynomial for e^r, the exponent bits for 2^n. Relative error below 2e-7
-// between −60 and 60 and clamped outside, which makes no difference to a probability or gate: so products with them
+// between −60 and 60 and clamped outside, which makes no difference to a probability or gate: so GEMMs with them
 // stay clear of denormal numbers, which would cost a hundred cycles each. NaN stays NaN: comparisons with it are false,
 // e^r is NaN.
 inline float exponential(float x)
@@ -265,7 +265,7 @@ void causalSoftmaxBackward(int firstRow, int rows, int columns, const float* pro
 }
 
 // Scores of fp32 become probabilities of bf16, gradients of probabilities become those of scores.
-void narrowSoftmax(int firstRow, int rows, int columns, float* scores, BFloat16* probabilities)
+void bf16Softmax(int firstRow, int rows, int columns, float* scores, BFloat16* probabilities)
 {
     for (int row = 0; row < rows; ++row) {
         float* line = scores + static_cast<std::size_t>(row) * columns;
@@ -280,8 +280,8 @@ void narrowSoftmax(int firstRow, int rows, int columns, float* scores, BFloat16*
     }
 }
 
-void narrowSoftmaxBackward(int firstRow, int rows, int columns, const BFloat16* probabilities, const float* gradient,
-                           BFloat16* scoreGradient)
+void bf16SoftmaxBackward(int firstRow, int rows, int columns, const BFloat16* probabilities, const float* gradient,
+                         BFloat16* scoreGradient)
 {
     for (int row = 0; row < rows; ++row) {
         const BFloat16* p = probabilities + static_cast<std::size_t>(row) * columns;
@@ -298,7 +298,7 @@ void narrowSoftmaxBackward(int firstRow, int rows, int columns, const BFloat16* 
     }
 }
 
-double narrowCrossEntropy(int rows, int vocabulary, BFloat16* logits, const std::uint8_t* targets)
+double bf16CrossEntropy(int rows, int vocabulary, BFloat16* logits, const std::uint8_t* targets)
 {
     double total = 0;
     for (int row = 0; row < rows; ++row) {
@@ -321,10 +321,10 @@ double narrowCrossEntropy(int rows, int vocabulary, BFloat16* logits, const std:
     return total;
 }
 
-void storeRows(int rows, int width, const float* product, const BFloat16* bias, BFloat16* out, int stride)
+void storeRows(int rows, int width, const float* gemm, const BFloat16* bias, BFloat16* out, int stride)
 {
     for (int row = 0; row < rows; ++row) {
-        const float* from = product + static_cast<std::size_t>(row) * width;
+        const float* from = gemm + static_cast<std::size_t>(row) * width;
         BFloat16* to = out + static_cast<std::size_t>(row) * stride;
         if (bias) {
 #pragma omp simd
@@ -336,10 +336,10 @@ void storeRows(int rows, int width, const float* product, const BFloat16* bias, 
     }
 }
 
-void addRows(int rows, int width, const float* product, BFloat16* sum, int stride)
+void addRows(int rows, int width, const float* gemm, BFloat16* sum, int stride)
 {
     for (int row = 0; row < rows; ++row) {
-        const float* from = product + static_cast<std::size_t>(row) * width;
+        const float* from = gemm + static_cast<std::size_t>(row) * width;
         BFloat16* to = sum + static_cast<std::size_t>(row) * stride;
 #pragma omp simd
         for (int i = 0; i < width; ++i) store(valueOf(to[i]) + from[i], to[i]);
@@ -493,9 +493,9 @@ constexpr Kernels table = {
      storeRows,
      addRows,
      geluRowsBackward<BFloat16>,
-     narrowSoftmax,
-     narrowSoftmaxBackward,
-     narrowCrossEntropy,
+     bf16Softmax,
+     bf16SoftmaxBackward,
+     bf16CrossEntropy,
      embedRow}};
 
 } // namespace

@@ -1,4 +1,4 @@
-// Products by oneDNN, whose kernels are made at run time for the processor at hand. Loaded where it is installed:
+// GEMMs by oneDNN, whose kernels are made at run time for the processor at hand. Loaded where it is installed:
 // versions 2 and 3 have the same dnnl_sgemm (oneDNN's reference, "BLAS functions"), declared here, so that no header is
 // needed to build.
 #include "engine/cpu/onednn.h"
@@ -64,7 +64,7 @@ const Library& library()
     return loaded;
 }
 
-class OneDnn final : public Products {
+class OneDnn final : public Gemm {
 public:
     bool usable() const { return m_library.sgemm != nullptr && m_library.version != nullptr; }
     std::string_view name() const override { return "onednn"; }
@@ -81,7 +81,7 @@ private:
     const Library& m_library = library();
 };
 
-class OneDnnNarrow final : public NarrowProducts {
+class OneDnnBf16 final : public Bf16Gemm {
 public:
     // It refuses processors that it has no kernel for.
     bool usable() const
@@ -89,8 +89,8 @@ public:
         if (m_library.gemmBf16 == nullptr || m_library.version == nullptr) return false;
         m_library.oneThread();
         const layers::BFloat16 one{0x3f80};
-        float product = 0;
-        return m_library.gemmBf16('N', 'N', 1, 1, 1, 1.0F, &one, 1, &one, 1, 0.0F, &product, 1) == 0 && product == 1.0F;
+        float gemm = 0;
+        return m_library.gemmBf16('N', 'N', 1, 1, 1, 1.0F, &one, 1, &one, 1, 0.0F, &gemm, 1) == 0 && gemm == 1.0F;
     }
     std::vector<std::pair<std::string, std::string>> facts() const override { return m_library.facts(); }
     void multiply(bool transposeA, bool transposeB, int rows, int columns, int depth, float alpha, Matrix a, Matrix b,
@@ -107,17 +107,17 @@ private:
 
 } // namespace
 
-const Products* oneDnn()
+const Gemm* oneDnn()
 {
-    static const OneDnn products;
-    return products.usable() ? &products : nullptr;
+    static const OneDnn gemm;
+    return gemm.usable() ? &gemm : nullptr;
 }
 
-const NarrowProducts* oneDnnNarrow()
+const Bf16Gemm* oneDnnBf16()
 {
-    static const OneDnnNarrow products;
-    static const bool usable = products.usable();
-    return usable ? &products : nullptr;
+    static const OneDnnBf16 gemm;
+    static const bool usable = gemm.usable();
+    return usable ? &gemm : nullptr;
 }
 
 } // namespace stagewright::cpu

@@ -1,11 +1,11 @@
 // oneDNN behind products.h.
 #pragma once
 
-#include "engine/cpu/products.h"
+#include "engine/cpu/gemm.h"
 
 namespace stagewright::cpu {
 
-const Products* oneDnn();             // null: not installed
-const NarrowProducts* oneDnnNarrow(); // null: not installed, or not for this processor
+const Gemm* oneDnn();         // null: not installed
+const Bf16Gemm* oneDnnBf16(); // null: not installed, or not for this processor
 
 } // namespace stagewright::cpu

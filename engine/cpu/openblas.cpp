@@ -1,4 +1,4 @@
-// Products by OpenBLAS, loaded when a first product is asked for: started with the program, it takes threads and ends
+// GEMMs by OpenBLAS, loaded when a first GEMM is asked for: started with the program, it takes threads and ends
 // the process where it gets none. With little address space it asks again without end, so room for its buffers is taken
 // before they are needed.
 #include "engine/cpu/openblas.h"
@@ -122,7 +122,7 @@ const Library& library()
     return loaded;
 }
 
-class OpenBlas final : public Products {
+class OpenBlas final : public Gemm {
 public:
     bool usable() const { return m_library.sgemm != nullptr; }
     std::string_view name() const override { return "openblas"; }
@@ -156,7 +156,7 @@ public:
         m_reserved = std::max(m_reserved, static_cast<int>(held.size()));
         if (room) return {};
         return fail(ErrorCode::Unavailable,
-                    fmt::format("matrix products of {} {} need {} MiB of address space for OpenBLAS; {}", wanted,
+                    fmt::format("GEMMs of {} {} need {} MiB of address space for OpenBLAS; {}", wanted,
                                 wanted == 1 ? "rank" : "ranks", (static_cast<std::size_t>(wanted) * bufferBytes) >> 20,
                                 addressLimit()),
                     fmt::format("{}, use fewer ranks, or --products onednn", raiseLimit));
@@ -187,10 +187,10 @@ private:
 
 } // namespace
 
-const Products* openBlas()
+const Gemm* openBlas()
 {
-    static const OpenBlas products;
-    return products.usable() ? &products : nullptr;
+    static const OpenBlas gemm;
+    return gemm.usable() ? &gemm : nullptr;
 }
 
 Error openBlasMissing() { return Error(library().problem).with("OpenBLAS can't be loaded"); }

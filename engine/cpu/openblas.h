@@ -1,11 +1,11 @@
 // OpenBLAS behind products.h.
 #pragma once
 
-#include "engine/cpu/products.h"
+#include "engine/cpu/gemm.h"
 
 namespace stagewright::cpu {
 
-const Products* openBlas(); // null: not to be had, for the reason
-Error openBlasMissing();    // that this says
+const Gemm* openBlas();  // null: not to be had, for the reason
+Error openBlasMissing(); // that this says
 
 } // namespace stagewright::cpu

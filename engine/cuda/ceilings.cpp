@@ -21,18 +21,19 @@ constexpr std::int32_t narrowest = 256;
 constexpr std::int32_t widest = 8192;
 constexpr std::size_t smallestCopy = std::size_t{1} << 20;
 constexpr std::size_t largestCopy = std::size_t{256} << 20;
-constexpr Nanos longEnough = 100'000'000; // of one product or copy
+constexpr Nanos longEnough = 100'000'000; // of one GEMM or copy
 constexpr int rounds = 5;
 
 class Measurement {
 public:
-    Measurement(const StagewrightCudaTable& table, const StagewrightQueueWish& wish) : m_table(table), m_wish(wish)
+    Measurement(const StagewrightCudaTable& table, const StagewrightQueueRequest& request)
+        : m_table(table), m_request(request)
     {
-        done(m_table.openQueue(&m_wish, &m_queue));
+        done(m_table.openQueue(&m_request, &m_queue));
     }
     ~Measurement()
     {
-        for (void* block : m_blocks) (void)m_table.give(m_wish.device, block);
+        for (void* block : m_blocks) (void)m_table.give(m_request.device, block);
         m_table.closeQueue(m_queue);
     }
     Measurement(const Measurement&) = delete;
@@ -41,7 +42,7 @@ public:
     DeviceCeilings run()
     {
         StagewrightCudaDevice device{};
-        done(m_table.describe(m_wish.device, &device));
+        done(m_table.describe(m_request.device, &device));
         const std::size_t room = device.freeBytes / 8;
         return {matrixFlops(room), copyBytes(room)};
     }
@@ -54,7 +55,7 @@ private:
     void* take(std::size_t bytes)
     {
         void* block = nullptr;
-        done(m_table.take(m_wish.device, bytes, &block));
+        done(m_table.take(m_request.device, bytes, &block));
         if (!block)
             throw std::runtime_error(
                 fmt::format("the device has no {} bytes free to measure its ceilings with", bytes));
@@ -63,7 +64,7 @@ private:
     }
     void giveAll()
     {
-        for (void* block : m_blocks) done(m_table.give(m_wish.device, block));
+        for (void* block : m_blocks) done(m_table.give(m_request.device, block));
         m_blocks.clear();
     }
 
@@ -72,13 +73,13 @@ private:
     {
         std::vector<char> some(std::min<std::size_t>(bytes, std::size_t{1} << 20));
         std::uint32_t state = 1;
-        for (std::size_t at = 0; at + 4 <= some.size(); at += m_wish.narrow != 0 ? 2 : 4) {
+        for (std::size_t at = 0; at + 4 <= some.size(); at += m_request.bf16 != 0 ? 2 : 4) {
             state = state * 1664525U + 1013904223U;
             const float value = static_cast<float>(state >> 8) / 8388608.0F - 1.0F;
             std::uint32_t bits = 0;
             std::memcpy(&bits, &value, 4);
-            if (m_wish.narrow != 0) bits >>= 16;
-            std::memcpy(some.data() + at, &bits, m_wish.narrow != 0 ? 2 : 4);
+            if (m_request.bf16 != 0) bits >>= 16;
+            std::memcpy(some.data() + at, &bits, m_request.bf16 != 0 ? 2 : 4);
         }
         done(m_table.upload(m_queue, block, some.data(), some.size()));
         auto* first = static_cast<char*>(block);
@@ -122,9 +123,9 @@ private:
         double most = 0;
         for (std::int32_t n = narrowest; n <= widest; n *= 2) {
             const std::size_t bytes =
-                static_cast<std::size_t>(n) * static_cast<std::size_t>(n) * (m_wish.narrow != 0 ? 2 : 4);
+                static_cast<std::size_t>(n) * static_cast<std::size_t>(n) * (m_request.bf16 != 0 ? 2 : 4);
             if (n > narrowest && 3 * bytes > room) break;
-            StagewrightProduct p{};
+            StagewrightGemm p{};
             p.kind = STAGEWRIGHT_A_BT;
             p.rows = p.columns = p.depth = n;
             p.alpha = 1.0F;
@@ -166,26 +167,26 @@ private:
     }
 
     const StagewrightCudaTable& m_table;
-    StagewrightQueueWish m_wish;
+    StagewrightQueueRequest m_request;
     StagewrightQueue* m_queue = nullptr;
     std::vector<void*> m_blocks;
 };
 
 } // namespace
 
-Result<DeviceCeilings> ceilingsOf(const StagewrightCudaTable& table, const StagewrightQueueWish& wish)
+Result<DeviceCeilings> ceilingsOf(const StagewrightCudaTable& table, const StagewrightQueueRequest& request)
 {
     static std::mutex mutex;
     static std::map<std::array<std::int32_t, 4>, Result<DeviceCeilings>> known;
     const std::lock_guard lock(mutex);
-    const std::array<std::int32_t, 4> key{wish.device, wish.narrow, wish.tf32, wish.parts};
+    const std::array<std::int32_t, 4> key{request.device, request.bf16, request.tf32, request.parts};
     if (const auto found = known.find(key); found != known.end()) return found->second;
     Result<DeviceCeilings> measured = [&]() -> Result<DeviceCeilings> {
         try {
-            return Measurement(table, wish).run();
+            return Measurement(table, request).run();
         } catch (const std::exception& e) {
             return fail(ErrorCode::Unavailable,
-                        fmt::format("the ceilings of CUDA device {} are not known: {}", wish.device, e.what()));
+                        fmt::format("the ceilings of CUDA device {} are not known: {}", request.device, e.what()));
         }
     }();
     return known.emplace(key, std::move(measured)).first->second;

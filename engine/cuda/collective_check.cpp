@@ -25,16 +25,16 @@ public:
             for (std::size_t i = 0; i < m_ends.size(); ++i) {
                 End& end = m_ends[i];
                 end.device = devices[i];
-                StagewrightQueueWish wish{};
-                wish.device = end.device;
-                done(m_table.openQueue(&wish, &end.queue));
+                StagewrightQueueRequest request{};
+                request.device = end.device;
+                done(m_table.openQueue(&request, &end.queue));
                 queues.push_back(end.queue);
                 for (void** block : {&end.given, &end.made}) {
                     done(m_table.take(end.device, m_ends.size() * part * sizeof(float), block));
                     if (!*block) throw std::runtime_error(fmt::format("device {} has no memory for it", end.device));
                 }
             }
-            done(m_table.openTeam(queues.data(), static_cast<std::int32_t>(queues.size()), &m_team));
+            done(m_table.openCommunicator(queues.data(), static_cast<std::int32_t>(queues.size()), &m_communicator));
         } catch (...) {
             close();
             throw;
@@ -58,7 +58,7 @@ public:
             order(i, false);
             done(m_table.download(m_ends[i].queue, made[i].data(), m_ends[i].made, size * sizeof(float)));
         }
-        done(m_table.pollTeam(m_team));
+        done(m_table.pollCommunicator(m_communicator));
         return made;
     }
     void collect(std::int32_t kind)
@@ -69,13 +69,13 @@ public:
             from.push_back(static_cast<const float*>(end.given));
             to.push_back(static_cast<float*>(end.made));
         }
-        done(m_table.collect(m_team, kind, from.data(), to.data(), part));
+        done(m_table.collect(m_communicator, kind, from.data(), to.data(), part));
     }
     void passOn()
     {
         for (std::size_t i = 0; i < m_ends.size(); ++i) {
             const std::size_t next = (i + 1) % m_ends.size();
-            done(m_table.transfer(m_team, static_cast<std::int32_t>(i), m_ends[i].given,
+            done(m_table.transfer(m_communicator, static_cast<std::int32_t>(i), m_ends[i].given,
                                   static_cast<std::int32_t>(next), m_ends[next].made, part * sizeof(float)));
         }
     }
@@ -98,15 +98,15 @@ private:
         const auto end = static_cast<std::int32_t>(at);
         StagewrightMark* mark = nullptr;
         done(before ? m_table.mark(m_ends[at].queue, STAGEWRIGHT_COMPUTE, &mark)
-                    : m_table.teamMark(m_team, end, &mark));
-        const int status =
-            before ? m_table.teamAwait(m_team, end, mark) : m_table.await(m_ends[at].queue, STAGEWRIGHT_COMPUTE, mark);
+                    : m_table.communicatorMark(m_communicator, end, &mark));
+        const int status = before ? m_table.communicatorAwait(m_communicator, end, mark)
+                                  : m_table.await(m_ends[at].queue, STAGEWRIGHT_COMPUTE, mark);
         m_table.dropMark(mark);
         done(status);
     }
     void close()
     {
-        if (m_team) m_table.closeTeam(m_team);
+        if (m_communicator) m_table.closeCommunicator(m_communicator);
         for (const End& end : m_ends) {
             if (end.given) (void)m_table.give(end.device, end.given);
             if (end.made) (void)m_table.give(end.device, end.made);
@@ -116,7 +116,7 @@ private:
 
     const StagewrightCudaTable& m_table;
     std::vector<End> m_ends;
-    StagewrightTeam* m_team = nullptr;
+    StagewrightCommunicator* m_communicator = nullptr;
 };
 
 KernelComparison compared(const char* name, const std::vector<Values>& made, const std::vector<Values>& wanted,

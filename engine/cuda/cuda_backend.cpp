@@ -13,8 +13,8 @@
 #include "engine/cuda/cuda_traits.h"
 #include "engine/cuda/device_math.h"
 #include "engine/cuda/device_memory.h"
+#include "engine/cuda/gemm_rules.h"
 #include "engine/cuda/module.h"
-#include "engine/cuda/product_rules.h"
 #include "engine/device/backends.h"
 #include "engine/device/machine.h"
 #include "schedules/base/quantity.h"
@@ -124,9 +124,9 @@ private:
 
 class OpenedMemory final : public cuda::DeviceMemory {
 public:
-    OpenedMemory(std::shared_ptr<OpenedMemories> opened, const StagewrightQueueWish& wish,
+    OpenedMemory(std::shared_ptr<OpenedMemories> opened, const StagewrightQueueRequest& request,
                  std::shared_ptr<cuda::DeviceOrigins> origins, std::shared_ptr<cuda::DeviceLinks> links, bool connects)
-        : DeviceMemory(*cuda::theModule()->table, wish, std::move(origins), std::move(links), connects),
+        : DeviceMemory(*cuda::theModule()->table, request, std::move(origins), std::move(links), connects),
           m_opened(std::move(opened))
     {
         m_opened->add(*this);
@@ -182,9 +182,9 @@ public:
                         "use fewer ranks, or --transport copies");
         const bool connects = nccl && ranksHere < ranks; // with other processes; then all messages go that way
         if (nccl && !connects && rank == 0) m_links = std::make_shared<cuda::DeviceLinks>(*cuda::theModule()->table);
-        const StagewrightQueueWish wish = wishOf(device, rank, ranks, devices);
+        const StagewrightQueueRequest request = requestOf(device, rank, ranks, devices);
         try {
-            return std::make_unique<OpenedMemory>(m_opened, wish, device.origins, m_links, connects);
+            return std::make_unique<OpenedMemory>(m_opened, request, device.origins, m_links, connects);
         } catch (const std::exception& e) {
             return fail(ErrorCode::Unavailable, fmt::format("{}: {}", device.name, e.what()));
         }
@@ -202,7 +202,7 @@ public:
         Capabilities can;
         can.layout = traits().layout(m_options.precision);
         can.sharesState = true;
-        can.sharedTensor = cuda::productAlignment / 2; // the narrowest elements in that many bytes
+        can.sharedTensor = cuda::gemmAlignment / 2; // the narrowest elements in that many bytes
         can.comparable = true;
         can.collectives = this;
         return can;
@@ -221,7 +221,7 @@ public:
                         "use a smaller microbatch or a shorter sequence");
         const int streamFrom = stage.math.streams
                                    ? (*stage.math.streams ? 1 : most)
-                                   : cuda::streamFrom(memory->wish().narrow != 0 ? 2 : 4, stage.math.headWidth);
+                                   : cuda::streamFrom(memory->request().bf16 != 0 ? 2 : 4, stage.math.headWidth);
         try {
             return cuda::makeDeviceMath(*memory, allocator, stage.stage, streamFrom);
         } catch (const std::exception& e) {
@@ -260,16 +260,16 @@ public:
 private:
     bool partitioned(int ranks) const { return m_options.sharing == DeviceSharing::Partitions && ranks > 1; }
 
-    StagewrightQueueWish wishOf(const Device& device, int rank, int ranks, int devices) const
+    StagewrightQueueRequest requestOf(const Device& device, int rank, int ranks, int devices) const
     {
-        StagewrightQueueWish wish{};
-        wish.device = device.number;
-        wish.narrow = m_options.precision == Precision::Bf16 ? 1 : 0;
-        wish.tf32 = m_options.precision == Precision::Tf32 ? 1 : 0;
-        if (!partitioned(ranks)) return wish;
-        wish.parts = (ranks + devices - 1) / devices;
-        wish.part = rank / devices;
-        return wish;
+        StagewrightQueueRequest request{};
+        request.device = device.number;
+        request.bf16 = m_options.precision == Precision::Bf16 ? 1 : 0;
+        request.tf32 = m_options.precision == Precision::Tf32 ? 1 : 0;
+        if (!partitioned(ranks)) return request;
+        request.parts = (ranks + devices - 1) / devices;
+        request.part = rank / devices;
+        return request;
     }
 
     // Of what the first rank computes on: its device, or its part of it.
@@ -278,7 +278,7 @@ private:
         const Result<std::vector<Device>> there = chosen();
         if (!there) return;
         const auto ceilings = cuda::ceilingsOf(*cuda::theModule()->table,
-                                               wishOf(there->front(), 0, m_ranks, static_cast<int>(there->size())));
+                                               requestOf(there->front(), 0, m_ranks, static_cast<int>(there->size())));
         if (!ceilings) {
             facts.emplace_back("ceilings", ceilings.error().message);
             return;
@@ -333,8 +333,8 @@ private:
 
 Result<std::unique_ptr<Backend>> backends::cuda(const DeviceOptions& options)
 {
-    if (!options.products.empty())
-        return fail(ErrorCode::Usage, "products " + options.products + ": the cuda backend multiplies with cuBLASLt",
+    if (!options.blas.empty())
+        return fail(ErrorCode::Usage, "library " + options.blas + ": the cuda backend multiplies with cuBLASLt",
                     "leave --products out");
     return std::make_unique<CudaBackend>(options);
 }

@@ -13,8 +13,8 @@ constexpr int widestStreamedHead = 128;
 
 StageLayout layoutIn(Precision precision)
 {
-    const bool narrow = precision == Precision::Bf16 || precision == Precision::Default;
-    return {narrow ? 2 : 4, cuda::streamFrom};
+    const bool bf16 = precision == Precision::Bf16 || precision == Precision::Default;
+    return {bf16 ? 2 : 4, cuda::streamFrom};
 }
 
 } // namespace

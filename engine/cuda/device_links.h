@@ -20,7 +20,7 @@ public:
     DeviceLinks& operator=(const DeviceLinks&) = delete;
 
     // End 0 is at the sender's queue, end 1 at the receiver's.
-    StagewrightTeam* between(StagewrightQueue* from, StagewrightQueue* to);
+    StagewrightCommunicator* between(StagewrightQueue* from, StagewrightQueue* to);
     void poll();                         // what went wrong on a device or between them
     void close(StagewrightQueue* queue); // its connections, before it is closed itself
     void abort();                        // any thread: waits for another device end, and so does every later message
@@ -29,7 +29,7 @@ private:
     const StagewrightCudaTable& m_table;
     std::mutex m_mutex;
     bool m_aborted = false;
-    std::map<std::pair<StagewrightQueue*, StagewrightQueue*>, StagewrightTeam*> m_teams;
+    std::map<std::pair<StagewrightQueue*, StagewrightQueue*>, StagewrightCommunicator*> m_communicators;
 };
 
 } // namespace stagewright::cuda

@@ -14,7 +14,7 @@ using namespace layers;
 constexpr int flashWidth = 128; // of a head, at most
 constexpr std::size_t slotsPerBlock = 256;
 
-void product(int kind, int rows, int columns, int depth, StagewrightProduct& p)
+void gemm(int kind, int rows, int columns, int depth, StagewrightGemm& p)
 {
     p = {};
     p.kind = kind;
@@ -34,7 +34,7 @@ public:
     {
     }
 
-    int elementBytes() const override { return m_memory.wish().narrow != 0 ? 2 : 4; }
+    int elementBytes() const override { return m_memory.request().bf16 != 0 ? 2 : 4; }
 
     void layerNorm(int rows, int width, Elements x, ConstElements bias, ConstElements gamma, ConstElements beta,
                    Elements normal, float* deviation, Elements out) override
@@ -88,7 +88,7 @@ public:
     void linear(int rows, int out, int in, ConstElements x, ConstElements weight, ConstElements bias,
                 Elements y) override
     {
-        StagewrightProduct p{};
+        StagewrightGemm p{};
         forwardProduct(p, rows, out, in, x, weight, y);
         p.finish = STAGEWRIGHT_BIAS;
         p.bias = bias;
@@ -96,22 +96,22 @@ public:
     }
     void linearAdd(int rows, int out, int in, ConstElements x, ConstElements weight, Elements y) override
     {
-        StagewrightProduct p{};
+        StagewrightGemm p{};
         forwardProduct(p, rows, out, in, x, weight, y);
         p.beta = 1.0F;
         done(m_table.multiply(m_queue, &p));
     }
     void linearBare(int rows, int out, int in, ConstElements x, ConstElements weight, Elements y) override
     {
-        StagewrightProduct p{};
+        StagewrightGemm p{};
         forwardProduct(p, rows, out, in, x, weight, y);
         done(m_table.multiply(m_queue, &p));
     }
     void linearInputGrad(int rows, int out, int in, float alpha, ConstElements dy, ConstElements weight,
                          Elements dx) override
     {
-        StagewrightProduct p{};
-        product(STAGEWRIGHT_A_B, rows, in, out, p);
+        StagewrightGemm p{};
+        gemm(STAGEWRIGHT_A_B, rows, in, out, p);
         place(p, dy, out, weight, in, dx, in);
         p.alpha = alpha;
         done(m_table.multiply(m_queue, &p));
@@ -119,8 +119,8 @@ public:
     void linearWeightGrad(int rows, int out, int in, float alpha, ConstElements dy, ConstElements x,
                           float* gradient) override
     {
-        StagewrightProduct p{};
-        product(STAGEWRIGHT_AT_B, out, in, rows, p);
+        StagewrightGemm p{};
+        gemm(STAGEWRIGHT_AT_B, out, in, rows, p);
         place(p, dy, out, x, in, gradient, in);
         p.alpha = alpha;
         p.beta = 1.0F;
@@ -132,7 +132,7 @@ public:
     void expand(int rows, int out, int in, ConstElements x, ConstElements weight, ConstElements bias, Elements hidden,
                 Elements activation) override
     {
-        StagewrightProduct p{};
+        StagewrightGemm p{};
         forwardProduct(p, rows, out, in, x, weight, activation ? activation : hidden);
         p.finish = activation ? STAGEWRIGHT_GELU : STAGEWRIGHT_BIAS;
         p.bias = bias;
@@ -143,8 +143,8 @@ public:
     void geluInputGrad(int rows, int wide, int width, ConstElements outputGrad, ConstElements contract, ConstElements,
                        Elements hidden, Elements hiddenGrad, float* biasSums) override
     {
-        StagewrightProduct p{};
-        product(STAGEWRIGHT_A_B, rows, wide, width, p);
+        StagewrightGemm p{};
+        gemm(STAGEWRIGHT_A_B, rows, wide, width, p);
         place(p, outputGrad, width, contract, wide, hiddenGrad, wide);
         done(m_table.multiply(m_queue, &p));
         const Buffer partial = partialSums<GeluRows>(rows, wide);
@@ -179,8 +179,8 @@ public:
             });
             softmax(shape, p, {});
             eachSegment(segments, [&](const KeySegment& s, int first, bool begins) {
-                StagewrightProduct m{};
-                product(STAGEWRIGHT_A_B, shape.tokens, shape.headWidth(), s.tokens, m);
+                StagewrightGemm m{};
+                gemm(STAGEWRIGHT_A_B, shape.tokens, shape.headWidth(), s.tokens, m);
                 place(m, at(p, static_cast<std::size_t>(first)), keysOf(shape),
                       ofSample(s.value, sample, s.tokens, s.stride), s.stride, o, shape.hidden);
                 heads(shape, m, blockOf(shape), shape.headWidth(), shape.headWidth());
@@ -218,8 +218,8 @@ public:
             std::size_t segment = 0;
             eachSegment(segments, [&](const KeySegment& s, int first, bool) {
                 const KeyGradSegment& to = gradients[segment++];
-                StagewrightProduct m{};
-                product(STAGEWRIGHT_AT_B, s.tokens, width, shape.tokens, m);
+                StagewrightGemm m{};
+                gemm(STAGEWRIGHT_AT_B, s.tokens, width, shape.tokens, m);
                 place(m, at(p, static_cast<std::size_t>(first)), keysOf(shape), grad, shape.hidden,
                       ofSample(to.value, sample, s.tokens, to.stride), to.stride);
                 heads(shape, m, blockOf(shape), width, width);
@@ -234,14 +234,14 @@ public:
             eachSegment(segments, [&](const KeySegment& s, int first, bool begins) {
                 const KeyGradSegment& to = gradients[segment++];
                 const ConstElements part = at(inner, static_cast<std::size_t>(first));
-                StagewrightProduct m{};
-                product(STAGEWRIGHT_A_B, shape.tokens, width, s.tokens, m);
+                StagewrightGemm m{};
+                gemm(STAGEWRIGHT_A_B, shape.tokens, width, s.tokens, m);
                 place(m, part, keysOf(shape), ofSample(s.key, sample, s.tokens, s.stride), s.stride, dq, queryStride);
                 heads(shape, m, blockOf(shape), width, width);
                 m.alpha = scale;
                 m.beta = begins ? 0.0F : 1.0F;
                 done(m_table.multiply(m_queue, &m));
-                product(STAGEWRIGHT_AT_B, s.tokens, width, shape.tokens, m);
+                gemm(STAGEWRIGHT_AT_B, s.tokens, width, shape.tokens, m);
                 place(m, part, keysOf(shape), q, queryStride, ofSample(to.key, sample, s.tokens, to.stride), to.stride);
                 heads(shape, m, blockOf(shape), width, width);
                 m.alpha = scale;
@@ -362,7 +362,7 @@ public:
     }
     void toElements(std::size_t count, const float* value, Elements elements) override
     {
-        done(m_table.narrow(m_queue, count, value, elements));
+        done(m_table.toElements(m_queue, count, value, elements));
     }
 
 private:
@@ -376,8 +376,7 @@ private:
         return count == 0 ? Buffer() : m_allocator.take(count, m_tag);
     }
 
-    static void place(StagewrightProduct& p, const void* a, int aStride, const void* b, int bStride, void* c,
-                      int cStride)
+    static void place(StagewrightGemm& p, const void* a, int aStride, const void* b, int bStride, void* c, int cStride)
     {
         p.a = a;
         p.aStride = aStride;
@@ -386,10 +385,10 @@ private:
         p.c = c;
         p.cStride = cStride;
     }
-    static void forwardProduct(StagewrightProduct& p, int rows, int out, int in, ConstElements x, ConstElements weight,
+    static void forwardProduct(StagewrightGemm& p, int rows, int out, int in, ConstElements x, ConstElements weight,
                                Elements y)
     {
-        product(STAGEWRIGHT_A_BT, rows, out, in, p);
+        gemm(STAGEWRIGHT_A_BT, rows, out, in, p);
         place(p, x, in, weight, in, y, out);
     }
 
@@ -443,8 +442,7 @@ private:
             first += segment.tokens;
         }
     }
-    static void heads(const AttentionShape& shape, StagewrightProduct& p, std::int64_t a, std::int64_t b,
-                      std::int64_t c)
+    static void heads(const AttentionShape& shape, StagewrightGemm& p, std::int64_t a, std::int64_t b, std::int64_t c)
     {
         p.batches = shape.heads;
         p.aBatch = a;
@@ -455,8 +453,8 @@ private:
     void scores(const AttentionShape& shape, ConstElements x, int stride, const KeySegment& s, int sample, float scale,
                 Elements to) const
     {
-        StagewrightProduct m{};
-        product(STAGEWRIGHT_A_BT, shape.tokens, s.tokens, shape.headWidth(), m);
+        StagewrightGemm m{};
+        gemm(STAGEWRIGHT_A_BT, shape.tokens, s.tokens, shape.headWidth(), m);
         place(m, x, stride, ofSample(s.key, sample, s.tokens, s.stride), s.stride, to, keysOf(shape));
         heads(shape, m, shape.headWidth(), shape.headWidth(), blockOf(shape));
         m.alpha = scale;

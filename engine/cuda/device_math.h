@@ -1,4 +1,4 @@
-// LayerMath on a CUDA device: the layers' arithmetic as products and kernels of the module, on the rank's queue.
+// LayerMath on a CUDA device: the layers' arithmetic as GEMMs and kernels of the module, on the rank's queue.
 #pragma once
 
 #include <memory>

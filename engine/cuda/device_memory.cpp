@@ -47,9 +47,9 @@ public:
     Nanos time = 0;
 };
 
-OpenQueue::OpenQueue(const StagewrightCudaTable& table, const StagewrightQueueWish& wish) : m_table(table)
+OpenQueue::OpenQueue(const StagewrightCudaTable& table, const StagewrightQueueRequest& request) : m_table(table)
 {
-    if (m_table.openQueue(&wish, &m_queue) != 0) throw std::runtime_error(m_table.lastError());
+    if (m_table.openQueue(&request, &m_queue) != 0) throw std::runtime_error(m_table.lastError());
 }
 
 std::shared_ptr<const DeviceOrigin> DeviceOrigins::current(const StagewrightCudaTable& table,
@@ -68,10 +68,11 @@ std::shared_ptr<const DeviceOrigin> DeviceOrigins::current(const StagewrightCuda
     return m_newest;
 }
 
-DeviceMemory::DeviceMemory(const StagewrightCudaTable& table, const StagewrightQueueWish& wish,
+DeviceMemory::DeviceMemory(const StagewrightCudaTable& table, const StagewrightQueueRequest& request,
                            std::shared_ptr<DeviceOrigins> origins, std::shared_ptr<DeviceLinks> links, bool connects)
-    : m_table(table), m_wish(wish), m_queue(std::make_shared<OpenQueue>(table, wish)), m_origins(std::move(origins)),
-      m_origin(m_origins->current(table, m_queue)), m_links(std::move(links)), m_connects(connects)
+    : m_table(table), m_request(request), m_queue(std::make_shared<OpenQueue>(table, request)),
+      m_origins(std::move(origins)), m_origin(m_origins->current(table, m_queue)), m_links(std::move(links)),
+      m_connects(connects)
 {
 }
 
@@ -79,7 +80,7 @@ DeviceMemory::~DeviceMemory()
 {
     (void)m_table.finish(queue()); // marks may keep it open for longer
     if (m_links) m_links->close(queue());
-    if (m_team) m_table.closeTeam(m_team);
+    if (m_communicator) m_table.closeCommunicator(m_communicator);
     if (m_hello) give(m_hello);
 }
 
@@ -91,14 +92,14 @@ void DeviceMemory::done(int status) const
 void* DeviceMemory::take(std::size_t bytes)
 {
     void* block = nullptr;
-    done(m_table.take(m_wish.device, bytes, &block));
+    done(m_table.take(m_request.device, bytes, &block));
     if (!block) throw std::bad_alloc();
     return block;
 }
 
 void DeviceMemory::give(void* block) noexcept
 {
-    (void)m_table.give(m_wish.device, block); // a device that is gone has taken its memory along
+    (void)m_table.give(m_request.device, block); // a device that is gone has taken its memory along
 }
 
 void DeviceMemory::copyRows(void* to, std::size_t toStride, const void* from, std::size_t fromStride, std::size_t bytes,
@@ -124,7 +125,7 @@ Mark DeviceMemory::markOn(int lane)
 {
     StagewrightMark* mark = nullptr;
     done(m_table.mark(queue(), lane, &mark));
-    return owned(m_table, mark, m_queue, m_wish.device);
+    return owned(m_table, mark, m_queue, m_request.device);
 }
 
 void DeviceMemory::awaitOn(int lane, const Mark& mark)
@@ -158,7 +159,7 @@ std::vector<Mark> DeviceMemory::marksOf(const BlockUse& use)
 Mark DeviceMemory::copyFrom(void* to, const void* from, std::size_t bytes, const Mark& written, const BlockUse& before)
 {
     const std::vector<Mark> free = marksOf(before);
-    if (m_links && written && markOf(written).device != m_wish.device)
+    if (m_links && written && markOf(written).device != m_request.device)
         return receiveFrom(to, from, bytes, written, free);
     awaitOn(STAGEWRIGHT_TRANSFER, written);
     for (const Mark& each : free) awaitOn(STAGEWRIGHT_TRANSFER, each);
@@ -177,19 +178,19 @@ Mark DeviceMemory::receiveFrom(void* to, const void* from, std::size_t bytes, co
         Receiver,
     };
     const DeviceMark& there = markOf(written);
-    StagewrightTeam* team = m_links->between(there.queue->get(), queue());
+    StagewrightCommunicator* communicator = m_links->between(there.queue->get(), queue());
     for (const int end : {Sender, Receiver}) {
-        done(m_table.teamAwait(team, end, raw(written)));
-        for (const Mark& each : free) done(m_table.teamAwait(team, end, raw(each)));
+        done(m_table.communicatorAwait(communicator, end, raw(written)));
+        for (const Mark& each : free) done(m_table.communicatorAwait(communicator, end, raw(each)));
     }
-    done(m_table.transfer(team, Sender, from, Receiver, to, bytes));
+    done(m_table.transfer(communicator, Sender, from, Receiver, to, bytes));
     const auto passed = [&](int end, const std::shared_ptr<OpenQueue>& queue, int device) {
         StagewrightMark* mark = nullptr;
-        done(m_table.teamMark(team, end, &mark));
+        done(m_table.communicatorMark(communicator, end, &mark));
         return owned(m_table, mark, queue, device);
     };
     Mark sent = passed(Sender, there.queue, there.device);
-    awaitOn(STAGEWRIGHT_COMPUTE, passed(Receiver, m_queue, m_wish.device));
+    awaitOn(STAGEWRIGHT_COMPUTE, passed(Receiver, m_queue, m_request.device));
     return sent;
 }
 
@@ -198,7 +199,7 @@ void DeviceMemory::await(const Mark& mark) { awaitOn(STAGEWRIGHT_COMPUTE, mark);
 void DeviceMemory::poll()
 {
     if (m_links) m_links->poll();
-    if (m_team) done(m_table.pollTeam(m_team));
+    if (m_communicator) done(m_table.pollCommunicator(m_communicator));
 }
 
 void DeviceMemory::finish()
@@ -218,20 +219,20 @@ void DeviceMemory::interrupt()
     if (m_links) m_links->abort();
     const std::lock_guard lock(m_endMutex);
     m_interrupted = true;
-    if (m_team) m_table.abortTeam(m_team);
+    if (m_communicator) m_table.abortCommunicator(m_communicator);
 }
 
 std::string DeviceMemory::device() const
 {
     StagewrightCudaDevice facts{};
-    done(m_table.describe(m_wish.device, &facts));
+    done(m_table.describe(m_request.device, &facts));
     return facts.unit;
 }
 
 std::vector<std::byte> DeviceMemory::newConnection()
 {
-    StagewrightTeamId id{};
-    done(m_table.newTeamId(&id));
+    StagewrightCommunicatorId id{};
+    done(m_table.newCommunicatorId(&id));
     const auto* first = reinterpret_cast<const std::byte*>(id.bytes);
     return {first, first + sizeof id.bytes};
 }
@@ -241,16 +242,16 @@ std::vector<std::byte> DeviceMemory::newConnection()
 void DeviceMemory::join(std::span<const std::byte> connection, int rank, int ranks, std::span<const int> sendsTo,
                         std::span<const int> receivesFrom)
 {
-    StagewrightTeamId id{};
+    StagewrightCommunicatorId id{};
     if (connection.size() != sizeof id.bytes)
         throw std::runtime_error("the connection between devices: its name is damaged");
     std::memcpy(id.bytes, connection.data(), connection.size());
     {
         const std::lock_guard lock(m_endMutex);
         if (m_interrupted) throw std::runtime_error("the connection between devices was aborted");
-        done(m_table.joinTeam(queue(), &id, rank, ranks, &m_team));
+        done(m_table.joinCommunicator(queue(), &id, rank, ranks, &m_communicator));
     }
-    done(m_table.settleTeam(m_team));
+    done(m_table.settleCommunicator(m_communicator));
     constexpr std::size_t apart = 256;
     m_hello = take(apart * (1 + receivesFrom.size()));
     clear(m_hello, apart);
@@ -265,18 +266,19 @@ void DeviceMemory::join(std::span<const std::byte> connection, int rank, int ran
 
 Mark DeviceMemory::exchange(std::span<const EndMessage> batch)
 {
-    if (!m_team) throw std::runtime_error("the connection between devices is not open");
+    if (!m_communicator) throw std::runtime_error("the connection between devices is not open");
     constexpr std::int32_t own = 0;
     std::vector<StagewrightPost> posts;
     for (const EndMessage& message : batch) {
-        if (message.written) done(m_table.teamAwait(m_team, own, raw(message.written)));
-        for (const Mark& each : marksOf(message.before)) done(m_table.teamAwait(m_team, own, raw(each)));
+        if (message.written) done(m_table.communicatorAwait(m_communicator, own, raw(message.written)));
+        for (const Mark& each : marksOf(message.before))
+            done(m_table.communicatorAwait(m_communicator, own, raw(each)));
         posts.push_back({message.sends ? 1 : 0, message.peer, message.data, message.bytes});
     }
-    done(m_table.post(m_team, posts.data(), static_cast<std::int32_t>(posts.size())));
+    done(m_table.post(m_communicator, posts.data(), static_cast<std::int32_t>(posts.size())));
     StagewrightMark* gone = nullptr;
-    done(m_table.teamMark(m_team, own, &gone));
-    return owned(m_table, gone, m_queue, m_wish.device);
+    done(m_table.communicatorMark(m_communicator, own, &gone));
+    return owned(m_table, gone, m_queue, m_request.device);
 }
 
 std::int64_t DeviceMemory::stamp()

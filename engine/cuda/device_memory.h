@@ -34,7 +34,7 @@ private:
 // A queue, closed when neither its memory nor a mark of it is left: a mark's event belongs to the queue's context.
 class OpenQueue {
 public:
-    OpenQueue(const StagewrightCudaTable& table, const StagewrightQueueWish& wish); // throws
+    OpenQueue(const StagewrightCudaTable& table, const StagewrightQueueRequest& request); // throws
     ~OpenQueue() { m_table.closeQueue(m_queue); }
     OpenQueue(const OpenQueue&) = delete;
     OpenQueue& operator=(const OpenQueue&) = delete;
@@ -49,14 +49,14 @@ class DeviceMemory : public Memory, private DeviceClock, private DeviceEnd {
 public:
     // origins: of this device. links: messages from other devices of this process come by NCCL; null: by copies.
     // connects: it has an end() for those of other processes.
-    DeviceMemory(const StagewrightCudaTable& table, const StagewrightQueueWish& wish,
+    DeviceMemory(const StagewrightCudaTable& table, const StagewrightQueueRequest& request,
                  std::shared_ptr<DeviceOrigins> origins, std::shared_ptr<DeviceLinks> links = nullptr,
                  bool connects = false);
     ~DeviceMemory() override;
 
     const StagewrightCudaTable& table() const { return m_table; }
     StagewrightQueue* queue() const { return m_queue->get(); }
-    const StagewrightQueueWish& wish() const { return m_wish; }
+    const StagewrightQueueRequest& request() const { return m_request; }
     void done(int status) const; // throws where it is not 0
 
     bool isHost() const override { return false; }
@@ -95,7 +95,7 @@ private:
     void forget() override;
 
     const StagewrightCudaTable& m_table;
-    StagewrightQueueWish m_wish;
+    StagewrightQueueRequest m_request;
     std::shared_ptr<OpenQueue> m_queue;
     std::shared_ptr<DeviceOrigins> m_origins;
     std::shared_ptr<const DeviceOrigin> m_origin;
@@ -103,8 +103,8 @@ private:
     bool m_connects;
     std::mutex m_endMutex; // of what interrupt() sees of the end
     bool m_interrupted = false;
-    StagewrightTeam* m_team = nullptr; // null: not joined
-    void* m_hello = nullptr;           // sent and received when it is joined
+    StagewrightCommunicator* m_communicator = nullptr; // null: not joined
+    void* m_hello = nullptr;                           // sent and received when it is joined
     std::vector<Mark> m_stamps;
     std::uint64_t m_made = 0;  // marks
     std::deque<Mark> m_newest; // of them, the last in back

@@ -1,4 +1,4 @@
-// Attention of whole sequences by warp groups: the algorithms, shapes and results of flash_tiles.h, with products of 64
+// Attention of whole sequences by warp groups: the algorithms, shapes and results of flash_tiles.h, with GEMMs of 64
 // rows whose right factors, and in scores both, are read from shared memory (group_tiles.h). A block is one group; it
 // owns 64 rows of one side and goes over the other side's tiles of 64, which are copied one ahead, in two stages.
 #pragma once
@@ -34,8 +34,8 @@ STAGEWRIGHT_TILE void multiplyTiles(const Groups& t, float (&sums)[groupRows / 8
 }
 // sums (64 × Width) += left · tile, whose rows are left's columns.
 template <int Width, typename Groups>
-STAGEWRIGHT_TILE void addProduct(const Groups& t, float (&sums)[Width / 8][4], const Quad (&left)[groupRows / 16],
-                                 std::uint32_t tile)
+STAGEWRIGHT_TILE void addGemm(const Groups& t, float (&sums)[Width / 8][4], const Quad (&left)[groupRows / 16],
+                              std::uint32_t tile)
 {
     STAGEWRIGHT_UNROLL
     for (int k = 0; k < groupRows / 16; ++k)
@@ -88,9 +88,9 @@ STAGEWRIGHT_TILE void flashForwardGroup(const Groups& t, const StagewrightFlash&
         if (j + 1 < tiles) fetch(j + 1);
         const int keyFirst = j * groupRows;
         float score[groupRows / 8][4];
-        t.beginProducts();
+        t.beginGemm();
         multiplyTiles<Width>(t, score, 0, stage(j));
-        t.endProducts();
+        t.endGemm();
         if (keyFirst + groupRows > own + 1) { // some key is later than some row
             STAGEWRIGHT_UNROLL
             for (int n = 0; n < groupRows / 8; ++n) {
@@ -128,9 +128,9 @@ STAGEWRIGHT_TILE void flashForwardGroup(const Groups& t, const StagewrightFlash&
         }
         Quad weight[groupRows / 16];
         packLeft(t, weight, score);
-        t.beginProducts();
-        addProduct<Width>(t, out, weight, stage(j) + Shape::tile);
-        t.endProducts();
+        t.beginGemm();
+        addGemm<Width>(t, out, weight, stage(j) + Shape::tile);
+        t.endGemm();
     }
     STAGEWRIGHT_UNROLL
     for (int half = 0; half < 2; ++half) {
@@ -185,10 +185,10 @@ STAGEWRIGHT_TILE void flashQueryGroup(const Groups& t, const StagewrightFlash& f
         if (j + 1 < tiles) fetch(j + 1);
         const int keyFirst = j * groupRows;
         float score[groupRows / 8][4], slope[groupRows / 8][4];
-        t.beginProducts();
+        t.beginGemm();
         multiplyTiles<Width>(t, score, 0, stage(j));
         multiplyTiles<Width>(t, slope, Shape::tile, stage(j) + Shape::tile);
-        t.endProducts();
+        t.endGemm();
         STAGEWRIGHT_UNROLL
         for (int n = 0; n < groupRows / 8; ++n) {
             STAGEWRIGHT_UNROLL
@@ -200,9 +200,9 @@ STAGEWRIGHT_TILE void flashQueryGroup(const Groups& t, const StagewrightFlash& f
         }
         Quad left[groupRows / 16];
         packLeft(t, left, slope);
-        t.beginProducts();
-        addProduct<Width>(t, sums, left, stage(j));
-        t.endProducts();
+        t.beginGemm();
+        addGemm<Width>(t, sums, left, stage(j));
+        t.endGemm();
     }
     STAGEWRIGHT_UNROLL
     for (int half = 0; half < 2; ++half) {
@@ -255,10 +255,10 @@ STAGEWRIGHT_TILE void flashKeyGroup(const Groups& t, const StagewrightFlash& f, 
         if (j + 1 < tiles) fetch(j + 1);
         const int queryFirst = j * groupRows;
         float score[groupRows / 8][4], slope[groupRows / 8][4];
-        t.beginProducts();
+        t.beginGemm();
         multiplyTiles<Width>(t, score, 0, stage(j));
         multiplyTiles<Width>(t, slope, Shape::tile, stage(j) + Shape::tile);
-        t.endProducts();
+        t.endGemm();
         Quad weight[groupRows / 16], left[groupRows / 16];
         STAGEWRIGHT_UNROLL
         for (int k = 0; k < groupRows / 16; ++k) { // packed at once, as registers are few
@@ -281,10 +281,10 @@ STAGEWRIGHT_TILE void flashKeyGroup(const Groups& t, const StagewrightFlash& f, 
             weight[k] = leftOfSums(t, score[2 * k], score[2 * k + 1]);
             left[k] = leftOfSums(t, slope[2 * k], slope[2 * k + 1]);
         }
-        t.beginProducts();
-        addProduct<Width>(t, valueSums, weight, stage(j) + Shape::tile);
-        addProduct<Width>(t, keySums, left, stage(j));
-        t.endProducts();
+        t.beginGemm();
+        addGemm<Width>(t, valueSums, weight, stage(j) + Shape::tile);
+        addGemm<Width>(t, keySums, left, stage(j));
+        t.endGemm();
     }
     STAGEWRIGHT_UNROLL
     for (int half = 0; half < 2; ++half) {

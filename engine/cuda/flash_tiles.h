@@ -1,7 +1,7 @@
 // Attention of whole sequences on the matrix units: FlashAttention-2 (arXiv 2307.08691, algorithms 1 and 2), causal,
-// bf16 in and out, fp32 sums. Scores and probabilities live in registers, as sums of one product and left factor of the
+// bf16 in and out, fp32 sums. Scores and probabilities live in registers, as sums of one GEMM and left factor of the
 // next. Nothing is added up between blocks: the backward has a kernel that owns rows of queries and one that owns rows
-// of keys, each of which makes the probabilities again from the kept log-sum-exp (seven products of a tile where
+// of keys, each of which makes the probabilities again from the kept log-sum-exp (seven GEMMs of a tile where
 // sharing them takes five and atomic additions), so that the same input gives the same bits. Shapes and pointers:
 // StagewrightFlash (module_abi.h); `inner` = Σ out · outGrad of each row has been made before the backward
 // (flashInnerRow).

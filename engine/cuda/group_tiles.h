@@ -1,12 +1,12 @@
-// Tiles for products of a warp group: four warps that multiply 64 rows at once and read what they can from shared
+// Tiles for GEMMs of a warp group: four warps that multiply 64 rows at once and read what they can from shared
 // memory (Hopper's wgmma, PTX ISA "asynchronous warpgroup-level matrix instructions"). A tile of Rows × Width bf16
 // numbers lies in panels of 64 columns, one panel after the other, whose rows of 128 bytes have their 16-byte pieces
 // exchanged by the row's number: the swizzle of 128 bytes that the instructions know. Tiles begin at multiples of 1,024
 // bytes. Bodies are written over `Groups`, which has, beside what `Threads` has (matrix_tiles.h), for all threads of
 // the group together:
-//   void copiesReady()                             after waitCopies(), before a barrier: products may read what was
+//   void copiesReady()                             after waitCopies(), before a barrier: GEMMs may read what was
 //                                                  copied
-//   void beginProducts(), endProducts()            around products; sums are there, and tiles may be overwritten, after
+//   void beginGemm(), endGemm()            around GEMMs; sums are there, and tiles may be overwritten, after
 //                                                  the end
 //   void multiply<Columns>(sums, a, b, fresh)      sums (64 × Columns) += a · bᵀ over 16 columns; a: address of row 0's
 //                                                  first of 64 rows, b: of Columns rows; fresh: sums are set, not added
@@ -14,14 +14,14 @@
 //   void multiplyRows<Columns>(sums, a, b, panel)  sums += a · b: a's 64 × 16 numbers in registers, as mma.m16n8k16
 //                                                  takes them from each warp; b: address of 16 rows of Columns numbers,
 //                                                  panels `panel` bytes apart
-// A thread's sums[n] are those of an m16n8 product: of its warp's 16 rows, columns 8 n ….
+// A thread's sums[n] are those of an m16n8 GEMM: of its warp's 16 rows, columns 8 n ….
 #pragma once
 
 #include "engine/cuda/matrix_tiles.h"
 
 namespace stagewright::cuda {
 
-inline constexpr int groupRows = 64;    // of a product, and threads in pairs: a group has 128
+inline constexpr int groupRows = 64;    // of a GEMM, and threads in pairs: a group has 128
 inline constexpr int panelColumns = 64; // 128 bytes
 inline constexpr std::uint32_t panelRow = 128;
 inline constexpr std::uint32_t tileAlignment = 1024; // bytes: the first of a tile is at a multiple of it
@@ -46,14 +46,14 @@ STAGEWRIGHT_TILE void copyPanels(const Threads& t, std::uint32_t tile, const std
     });
 }
 
-// The group's products made of the products of its warps: what the instructions compute, for tests.
+// The group's GEMMs made of the GEMMs of its warps: what the instructions compute, for tests.
 template <typename Threads>
 struct GroupOfWarps : Threads {
     explicit GroupOfWarps(const Threads& threads) : Threads(threads) {}
 
     STAGEWRIGHT_BOTH void copiesReady() const {}
-    STAGEWRIGHT_BOTH void beginProducts() const {}
-    STAGEWRIGHT_BOTH void endProducts() const {}
+    STAGEWRIGHT_BOTH void beginGemm() const {}
+    STAGEWRIGHT_BOTH void endGemm() const {}
     template <int Columns>
     STAGEWRIGHT_BOTH void multiply(float (&sums)[Columns / 8][4], std::uint32_t a, std::uint32_t b, bool fresh) const
     {

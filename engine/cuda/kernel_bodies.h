@@ -356,7 +356,7 @@ STAGEWRIGHT_BOTH void normBackwardRowBy(const Lanes& lanes, const StagewrightNor
         normals.take(h, i);
         if (n.residual) around.take(h, i);
     });
-    float means[2] = {}; // of the gradients of `normal`, and of their products with it
+    float means[2] = {}; // of the gradients of `normal`, and of their GEMMs with it
     eachPiece<N, Held>(lanes, n.width, [&](int h, int i) {
         const P grad = gradients.at(h, i), factor = P::load(gamma, i), normal = normals.at(h, i);
         for (int k = 0; k < N; ++k) {

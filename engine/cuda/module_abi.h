@@ -50,10 +50,10 @@ typedef struct StagewrightCudaDevice {
 typedef struct StagewrightQueue StagewrightQueue;
 typedef struct StagewrightMark StagewrightMark;
 /* queues of several devices that NCCL connects, one a device: its ends */
-typedef struct StagewrightTeam StagewrightTeam;
-typedef struct StagewrightTeamId { /* what the ends of a team in several processes are opened with */
+typedef struct StagewrightCommunicator StagewrightCommunicator;
+typedef struct StagewrightCommunicatorId { /* what the ends of a communicator in several processes are opened with */
     uint8_t bytes[128];
-} StagewrightTeamId;
+} StagewrightCommunicatorId;
 typedef struct StagewrightPost { /* this end's side of a message to or from another end */
     int32_t sends;               /* 1; 0: it receives */
     int32_t peer;
@@ -66,13 +66,13 @@ enum {
     STAGEWRIGHT_TRANSFER = 1,
 }; /* lanes */
 
-typedef struct StagewrightQueueWish {
+typedef struct StagewrightQueueRequest {
     int32_t device;
-    int32_t narrow; /* elements: 0 fp32, 1 bf16 */
-    int32_t tf32;   /* products of fp32 elements on TF32 units */
-    int32_t part;   /* of `parts` equal partitions of the multiprocessors; parts 0: all of them */
+    int32_t bf16; /* elements: 0 fp32, 1 bf16 */
+    int32_t tf32; /* GEMMs of fp32 elements on TF32 units */
+    int32_t part; /* of `parts` equal partitions of the multiprocessors; parts 0: all of them */
     int32_t parts;
-} StagewrightQueueWish;
+} StagewrightQueueRequest;
 
 /* C = alpha · op(A) · op(B) + beta · C over `depth`, `batches` times. */
 enum {
@@ -85,7 +85,7 @@ enum {
     STAGEWRIGHT_BIAS = 1,
     /* C += bias (columns) */ STAGEWRIGHT_GELU = 2 /* aux = A·Bᵀ + bias; C = gelu(aux) */,
 };
-typedef struct StagewrightProduct {
+typedef struct StagewrightGemm {
     int32_t kind;
     int32_t rows, columns, depth;
     int32_t finish; /* what is fused */
@@ -100,7 +100,7 @@ typedef struct StagewrightProduct {
     int64_t aBatch, bBatch, cBatch;    /* elements from one batch to the next */
     int32_t batches;
     int32_t reserved;
-} StagewrightProduct;
+} StagewrightGemm;
 
 typedef struct StagewrightNorm { /* forward, backward and the sums of a LayerNorm (engine/device/math.h) */
     int32_t rows, width;
@@ -181,7 +181,7 @@ typedef struct StagewrightCudaTable {
     int (*take)(int32_t device, size_t bytes, void** out); /* *out null and 0 returned: memory is out */
     int (*give)(int32_t device, void* block);
 
-    int (*openQueue)(const StagewrightQueueWish* wish, StagewrightQueue** out);
+    int (*openQueue)(const StagewrightQueueRequest* request, StagewrightQueue** out);
     void (*closeQueue)(StagewrightQueue* queue); /* waits */
     /* what the calling thread asks of CUDA by other ways concerns its device */
     int (*enter)(StagewrightQueue* queue);
@@ -201,7 +201,7 @@ typedef struct StagewrightCudaTable {
     int (*upload)(StagewrightQueue* queue, void* to, const void* host, size_t bytes);
     int (*download)(StagewrightQueue* queue, void* host, const void* from, size_t bytes); /* waits */
 
-    int (*multiply)(StagewrightQueue* queue, const StagewrightProduct* product);
+    int (*multiply)(StagewrightQueue* queue, const StagewrightGemm* gemm);
     int (*norm)(StagewrightQueue* queue, const StagewrightNorm* norm);
     int (*scaleShift)(StagewrightQueue* queue, const StagewrightNorm* norm);
     int (*normBackward)(StagewrightQueue* queue, const StagewrightNorm* norm);
@@ -222,33 +222,38 @@ typedef struct StagewrightCudaTable {
                      double* sum);
     int (*step)(StagewrightQueue* queue, int32_t kind, const StagewrightStep* step, const StagewrightTensor* tensors,
                 int32_t count);
-    int (*narrow)(StagewrightQueue* queue, uint64_t count, const float* x, void* elements);
+    int (*toElements)(StagewrightQueue* queue, uint64_t count, const float* x, void* elements);
     /* (rows, width): gradient *= gelu'(hidden), then hidden = gelu(hidden); sums (width) of the new gradient's columns;
        partial: partFloats<GeluRows> */
     int (*geluGrad)(StagewrightQueue* queue, int32_t rows, int32_t width, void* hidden, void* gradient, float* sums,
                     float* partial);
 
     /* Each end has a lane of its own, which marks put in order with those of its queue. All ends of a message or sum
-       are asked for at once, as one group, by the calling thread; one thread at a time uses a team. Counts of floats:
+       are asked for at once, as one group, by the calling thread; one thread at a time uses a communicator. Counts of floats:
        of a sum, of one part. */
-    int (*openTeam)(StagewrightQueue* const* queues, int32_t count, StagewrightTeam** out);
-    void (*closeTeam)(StagewrightTeam* team); /* before its queues */
-    int (*teamAwait)(StagewrightTeam* team, int32_t end, StagewrightMark* mark);
-    int (*teamMark)(StagewrightTeam* team, int32_t end, StagewrightMark** out);
+    int (*openCommunicator)(StagewrightQueue* const* queues, int32_t count, StagewrightCommunicator** out);
+    void (*closeCommunicator)(StagewrightCommunicator* communicator); /* before its queues */
+    int (*communicatorAwait)(StagewrightCommunicator* communicator, int32_t end, StagewrightMark* mark);
+    int (*communicatorMark)(StagewrightCommunicator* communicator, int32_t end, StagewrightMark** out);
     /* count: bytes */
-    int (*transfer)(StagewrightTeam* team, int32_t from, const void* bytes, int32_t to, void* there, size_t count);
-    int (*collect)(StagewrightTeam* team, int32_t kind, const float* const* from, float* const* to, size_t count);
-    /* A team of `count` ends of which each process, or thread, opens its own: end `number`, as end 0 of what it gets.
-       joinTeam() only starts: settleTeam() waits for all others, each on a thread that nobody else waits for, and
-       abortTeam() ends that. posts: requested as one group, at once; each is done when its other end has been posted
+    int (*transfer)(StagewrightCommunicator* communicator, int32_t from, const void* bytes, int32_t to, void* there,
+                    size_t count);
+    int (*collect)(StagewrightCommunicator* communicator, int32_t kind, const float* const* from, float* const* to,
+                   size_t count);
+    /* A communicator of `count` ends of which each process, or thread, opens its own: end `number`, as end 0 of what it gets.
+       joinCommunicator() only starts: settleCommunicator() waits for all others, each on a thread that nobody else waits for, and
+       abortCommunicator() ends that. posts: requested as one group, at once; each is done when its other end has been posted
        too, and those of two ends in the order of their posts. */
-    int (*newTeamId)(StagewrightTeamId* out);
-    int (*joinTeam)(StagewrightQueue* queue, const StagewrightTeamId* id, int32_t number, int32_t count,
-                    StagewrightTeam** out);
-    int (*settleTeam)(StagewrightTeam* team);
-    int (*post)(StagewrightTeam* team, const StagewrightPost* posts, int32_t count);
-    int (*pollTeam)(StagewrightTeam* team);   /* fails where a device or a connection has failed since */
-    void (*abortTeam)(StagewrightTeam* team); /* any thread: waits for another end return; the team is unusable then */
+    int (*newCommunicatorId)(StagewrightCommunicatorId* out);
+    int (*joinCommunicator)(StagewrightQueue* queue, const StagewrightCommunicatorId* id, int32_t number, int32_t count,
+                            StagewrightCommunicator** out);
+    int (*settleCommunicator)(StagewrightCommunicator* communicator);
+    int (*post)(StagewrightCommunicator* communicator, const StagewrightPost* posts, int32_t count);
+    int (*pollCommunicator)(
+        StagewrightCommunicator* communicator); /* fails where a device or a connection has failed since */
+    void (*abortCommunicator)(
+        StagewrightCommunicator*
+            communicator); /* any thread: waits for another end return; the communicator is unusable then */
 } StagewrightCudaTable;
 
 enum { STAGEWRIGHT_PARTIALS = 256 };

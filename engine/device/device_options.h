@@ -7,7 +7,7 @@
 
 namespace stagewright {
 
-// Elements of activations and of the weights that layers compute with, and how products are made; sums, master weights,
+// Elements of activations and of the weights that layers compute with, and how GEMMs are made; sums, master weights,
 // gradients of weights and optimizer state are fp32 always.
 enum class Precision {
     Default,
@@ -29,8 +29,8 @@ struct DeviceOptions {
     Precision precision = Precision::Default;
     DeviceSharing sharing = DeviceSharing::Queues;
     DeviceTransport transport = DeviceTransport::Copies;
-    // cpu: the library of its matrix products, openblas or onednn; empty: the fastest (engine/cpu/products.h)
-    std::string products{};
+    // cpu: the library of its GEMMs, openblas or onednn; empty: the fastest (engine/cpu/gemm.h)
+    std::string blas{};
     bool operator==(const DeviceOptions&) const = default;
 };
 std::string_view toText(Precision precision);

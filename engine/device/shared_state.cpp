@@ -29,7 +29,7 @@ SharedState::SharedState(const StageShare& share, int stage, int moments, Alloca
         m_ownWeights = zeros(words(owned), MemoryCategory::Weights);
     else
         m_weights = zeros(words(all), MemoryCategory::Weights);
-    if (isNarrow()) m_masters = zeros(floats(stepped), MemoryCategory::Weights);
+    if (isBf16()) m_masters = zeros(floats(stepped), MemoryCategory::Weights);
     if (shards(ShardLevel::Gradients))
         m_sums = zeros(floats(owned), MemoryCategory::Gradients);
     else
@@ -60,7 +60,7 @@ void SharedState::start(std::int64_t begin, std::span<const float> values)
         source = staged.data();
     }
     const auto write = [&](void* to, std::int64_t first, std::int64_t count) {
-        if (isNarrow())
+        if (isBf16())
             m_math.toElements(floats(count), source + (first - begin), to);
         else
             memory().copy(to, source + (first - begin), bytesOf(count));
@@ -93,7 +93,7 @@ std::span<float> SharedState::weightsPart(std::int64_t begin, std::int64_t end) 
 
 Buffer SharedState::valuesWindow(std::int64_t begin, std::int64_t end) const
 {
-    if (!isNarrow()) return m_weights ? m_weights.window(floats(begin), floats(end - begin)) : Buffer();
+    if (!isBf16()) return m_weights ? m_weights.window(floats(begin), floats(end - begin)) : Buffer();
     return hasAllValues() ? m_masters.window(floats(begin), floats(end - begin)) : Buffer();
 }
 
@@ -115,9 +115,9 @@ float* SharedState::stepsOn(const Own& own) const
     return m_ownWeights ? m_ownWeights.data() + own.offset : m_weights.data() + own.begin;
 }
 
-void* SharedState::narrowed(const Own& own) const
+void* SharedState::elementsFor(const Own& own) const
 {
-    if (!isNarrow()) return nullptr;
+    if (!isBf16()) return nullptr;
     return m_ownWeights ? m_ownWeights.data() + words(own.offset) : weights(own.begin);
 }
 
@@ -203,7 +203,7 @@ void SharedState::restoreStepped()
 {
     for (const Own& own : m_stepped) {
         memory().copy(stepsOn(own), m_kept[0].data() + own.offset, bytesOf(own.size()));
-        if (void* elements = narrowed(own)) m_math.toElements(floats(own.size()), stepsOn(own), elements);
+        if (void* elements = elementsFor(own)) m_math.toElements(floats(own.size()), stepsOn(own), elements);
     }
     for (int i = 0; i < 2; ++i)
         if (m_moments[i]) memory().copy(m_moments[i].data(), m_kept[i + 1].data(), m_moments[i].size() * sizeof(float));

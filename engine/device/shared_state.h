@@ -64,7 +64,7 @@ public:
     // Whether fp32 values of all weights are here, gathered or not: else steppedValues() has those of the owned pieces.
     bool hasAllValues() const
     {
-        return shards(ShardLevel::Weights) ? false : !isNarrow() || !shards(ShardLevel::Optimizer);
+        return shards(ShardLevel::Weights) ? false : !isBf16() || !shards(ShardLevel::Optimizer);
     }
 
     // Initial values from element `begin` on; of sharded weights inside one owned piece.
@@ -81,7 +81,7 @@ public:
     // fp32: what the optimizer changes, of stepped()
     float* stepsOn(const Own& own) const;
     // the elements that follow it; null: it is what layers compute with
-    void* narrowed(const Own& own) const;
+    void* elementsFor(const Own& own) const;
     Buffer ownWeightsWindow(const Own& own) const; // as they are gathered
     // the stepped ones into all weights, where these are there
     void refreshOwn();
@@ -107,7 +107,7 @@ public:
     float* moment(int number) const { return m_moments[static_cast<std::size_t>(number)].data(); }
 
 private:
-    bool isNarrow() const { return m_math.elementBytes() < static_cast<int>(sizeof(float)); }
+    bool isBf16() const { return m_math.elementBytes() < static_cast<int>(sizeof(float)); }
     // Floats in which so many elements lie; pieces are whole ones.
     std::size_t words(std::int64_t elements) const;
     Buffer zeros(std::size_t floats, MemoryCategory category) const;
@@ -120,7 +120,7 @@ private:
     std::vector<Own> m_stepped;
     Buffer m_weights;    // elements
     Buffer m_ownWeights; // likewise, sharded
-    Buffer m_masters;    // of stepped(), where elements are narrow
+    Buffer m_masters;    // of stepped(), where elements are bf16
     Buffer m_gradients;
     Buffer m_sums; // sharded gradients
     Buffer m_moments[2];

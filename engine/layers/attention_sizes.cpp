@@ -19,7 +19,7 @@ std::size_t attentionWorkspace(const AttentionShape& shape)
            static_cast<std::size_t>(shape.past + shape.tokens);
 }
 
-namespace narrow {
+namespace bf16 {
 
 namespace {
 
@@ -56,6 +56,6 @@ std::size_t backwardWorkspace(const AttentionShape& shape)
     return blockScores(shape) + (blockScores(shape) + 1) / 2 + blockResult(shape) + 2 * head;
 }
 
-} // namespace narrow
+} // namespace bf16
 
 } // namespace stagewright::cpu

@@ -37,7 +37,7 @@ inline QueryBlock queryBlock(const AttentionShape& shape, int index)
 }
 
 // Of bf16 elements, two to a float. A sample's probabilities end at a whole float, so that a batch can be cut in two.
-namespace narrow {
+namespace bf16 {
 
 std::size_t probabilitiesPerSample(const AttentionShape& shape); // elements kept; a head's follow one another
 std::size_t probabilityFloats(const AttentionShape& shape);      // of all samples
@@ -47,14 +47,14 @@ std::size_t probabilityFloats(const AttentionShape& shape);      // of all sampl
 std::size_t forwardWorkspace(const AttentionShape& shape);
 std::size_t backwardWorkspace(const AttentionShape& shape);
 
-// Products of fp32 are rounded to bf16 so many columns at a time, as they leave the cache otherwise.
-inline constexpr int productColumns = 512;
-inline std::size_t productWorkspace(int rows, int columns) // floats
+// GEMMs of fp32 are rounded to bf16 so many columns at a time, as they leave the cache otherwise.
+inline constexpr int gemmColumns = 512;
+inline std::size_t gemmWorkspace(int rows, int columns) // floats
 {
-    return static_cast<std::size_t>(rows) * static_cast<std::size_t>(std::min(columns, productColumns));
+    return static_cast<std::size_t>(rows) * static_cast<std::size_t>(std::min(columns, gemmColumns));
 }
 
-} // namespace narrow
+} // namespace bf16
 
 std::size_t probabilitiesPerHead(const AttentionShape& shape);
 std::size_t probabilityCount(const AttentionShape& shape);   // floats kept from forward to backward

@@ -1,5 +1,5 @@
 // While it lives, the thread's arithmetic takes denormal numbers for zero: old optimizer moments and vanishing
-// probabilities would slow every product they meet. Each call of a stage holds one, so that its bits depend on no
+// probabilities would slow every GEMM they meet. Each call of a stage holds one, so that its bits depend on no
 // caller.
 #pragma once
 

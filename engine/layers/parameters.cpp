@@ -208,7 +208,7 @@ Parameter& ParameterSet::addNormal(std::string name, std::vector<int> shape, flo
     }
     if (m_allocator.memory().isHost()) {
         fillNormal(m_seed, parameter.name, deviation, parameter.value.span());
-        narrow(parameter);
+        updateElements(parameter);
     } else {
         std::vector<float> values(parameter.value.size());
         fillNormal(m_seed, parameter.name, deviation, values);
@@ -231,10 +231,10 @@ Parameter& ParameterSet::addConstant(std::string name, std::vector<int> shape, f
 void ParameterSet::start(Parameter& parameter, std::span<const float> values)
 {
     m_allocator.memory().upload(parameter.value.data(), values.data(), values.size_bytes());
-    narrow(parameter);
+    updateElements(parameter);
 }
 
-void ParameterSet::narrow(Parameter& parameter)
+void ParameterSet::updateElements(Parameter& parameter)
 {
     if (parameter.elements)
         m_math.toElements(parameter.value.size(), parameter.value.data(), elementsIn(parameter.elements));
@@ -282,7 +282,7 @@ void ParameterSet::onOwned(bool decays, const Range& range, Step&& step)
             const auto moment = [&](int number) {
                 return m_shared->moment(number) != nullptr ? m_shared->moment(number) + own.offset + inside : nullptr;
             };
-            auto* elements = static_cast<char*>(m_shared->narrowed(own));
+            auto* elements = static_cast<char*>(m_shared->elementsFor(own));
             if (elements != nullptr) elements += inside * m_math.elementBytes();
             step(TensorStep{static_cast<std::size_t>(to - from),
                             m_shared->stepsOn(own) + inside,
@@ -459,7 +459,7 @@ std::vector<ParameterView> ParameterSet::views()
 void ParameterSet::written()
 {
     if (m_allocator.memory().isHost()) {
-        for (Parameter& parameter : m_parameters) narrow(parameter);
+        for (Parameter& parameter : m_parameters) updateElements(parameter);
         return;
     }
     for (std::size_t i = 0; i < m_mirrors.size(); ++i) {

@@ -87,7 +87,7 @@ private:
     Parameter& add(std::string name, std::vector<int> shape);
     void checkOptimizer(const OptimizerConfig& config) const;
     void start(Parameter& parameter, std::span<const float> values);
-    void narrow(Parameter& parameter); // its elements follow its value
+    void updateElements(Parameter& parameter); // its elements follow its value
     const Buffer& current(const Parameter& parameter) const
     {
         return parameter.elements ? parameter.elements : parameter.value;

@@ -145,14 +145,15 @@ private:
             cause = "an exception of unknown type";
         }
         const std::string where = m_where.empty() ? std::string(what) : m_where;
-        const std::optional<Error> lost = m_state.team->lost(); // then that is why a connection between devices failed
+        const std::optional<Error> lost =
+            m_state.communicator->lost(); // then that is why a connection between devices failed
         m_state.stop(lost ? *lost : Error{ErrorCode::Failed, fmt::format("rank {}, {}: {}", m_rank, where, cause), {}});
     }
 
     bool barrier(std::span<const StageSum> sums, std::vector<double>* all, const std::function<void()>& last)
     {
         m_run.status.set(RankPhase::Barrier);
-        return m_state.team->meet(m_rank, sums, all, last);
+        return m_state.communicator->meet(m_rank, sums, all, last);
     }
 
     std::string nameOf(const Op& op, std::size_t position) const

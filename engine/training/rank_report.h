@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "engine/training/rank_team.h"
+#include "engine/training/rank_communicator.h"
 #include "engine/workload/stage_model.h"
 
 namespace stagewright {

@@ -34,7 +34,7 @@ void makeRoomToWait(std::size_t threads)
 RankTraining::RankTraining(std::shared_ptr<TrainingState> state) : m_state(std::move(state))
 {
     for (int rank = 0; rank < m_state->schedule->ranks; ++rank)
-        if (m_state->team->isHere(rank)) m_here.push_back(rank);
+        if (m_state->communicator->isHere(rank)) m_here.push_back(rank);
 }
 
 RankTraining::~RankTraining()
@@ -63,7 +63,7 @@ RankTraining::~RankTraining()
     }
 }
 
-Result<void> RankTraining::start(ProcessTeam* processes)
+Result<void> RankTraining::start(ProcessCommunicator* processes)
 {
     m_processes = processes;
     if (m_processes) m_processes->begin();
@@ -83,7 +83,7 @@ Result<void> RankTraining::start(ProcessTeam* processes)
         }
     }
     awaitRest(-1);
-    return m_state->team->agree(m_state->control.error());
+    return m_state->communicator->agree(m_state->control.error());
 }
 
 Result<StepOutcome> RankTraining::step(const std::stop_token& stop)
@@ -110,13 +110,13 @@ Result<StepOutcome> RankTraining::runStep(const std::stop_token& stop)
         return tl::unexpected(std::move(*error));
     }
     TrainingState& state = *m_state;
-    state.team->order({m_steps, state.keepGradients, m_timesLayers});
+    state.communicator->order({m_steps, state.keepGradients, m_timesLayers});
     prepareStep(m_steps);
     const Nanos begin = monotonicNow();
     {
         const std::stop_callback onStop(stop, [this] {
             // Who starts processes stops them all when one has ended.
-            m_state->stop(m_state->team->lost().value_or(
+            m_state->stop(m_state->communicator->lost().value_or(
                 Error{ErrorCode::Cancelled, fmt::format("stopped in step {}", stepNumber(m_steps)), {}}));
         });
         order(RankCommand::Step);
@@ -124,7 +124,7 @@ Result<StepOutcome> RankTraining::runStep(const std::stop_token& stop)
     }
     const Nanos wallTime = monotonicNow() - begin;
     if (!state.control.stopped())
-        if (Result<void> taken = state.team->takeOver(); !taken) state.stop(taken.error());
+        if (Result<void> taken = state.communicator->takeOver(); !taken) state.stop(taken.error());
     if (std::optional<Error> error = state.control.error()) {
         if (allRest()) state.recorder.dropStep();
         return tl::unexpected(std::move(*error));
@@ -148,7 +148,7 @@ Result<StepOutcome> RankTraining::runStep(const std::stop_token& stop)
     outcome.stepTime = recorded->stepTime;
     outcome.wallTime = wallTime;
     outcome.contention = recorded->contention;
-    outcome.clockBand = state.team->clockBand();
+    outcome.clockBand = state.communicator->clockBand();
     for (const StageRun& run : state.stages) outcome.rollbacks += run.undone;
     outcome.skipped = state.skipped;
     for (const RankRun& run : state.ranks) outcome.traffic.push_back(run.traffic);
@@ -202,7 +202,7 @@ void RankTraining::watch()
     while (!awaitStep(look)) {
         if (m_state->control.stopped()) {
             awaitRest(timeout); // every rank stops within the op it runs
-            m_state->team->rested(std::min(timeout, nanos(1.0)));
+            m_state->communicator->rested(std::min(timeout, nanos(1.0)));
             return;
         }
         if (std::optional<Error> hang = watchdog.look(monotonicNow())) {
@@ -228,18 +228,19 @@ double RankTraining::meanLoss() const
 Result<Training::Served> RankTraining::serve()
 {
     if (std::optional<Error> error = m_state->control.error()) return tl::unexpected(std::move(*error));
-    const std::optional<ProcessTeam::Wish> wish =
-        m_processes ? m_processes->wish() : ProcessTeam::Wish{ProcessTeam::Wish::Kind::Leave, {}, 0, 0};
-    if (!wish) return Served::Nothing;
-    switch (wish->kind) {
-    case ProcessTeam::Wish::Kind::Leave: return Served::Leave;
-    case ProcessTeam::Wish::Kind::Weights: m_processes->sendWeights(*wish); return Served::Something;
-    case ProcessTeam::Wish::Kind::Clock: m_processes->sendClock(); return Served::Something;
-    case ProcessTeam::Wish::Kind::Step: break;
+    const std::optional<ProcessCommunicator::Request> request =
+        m_processes ? m_processes->request()
+                    : ProcessCommunicator::Request{ProcessCommunicator::Request::Kind::Leave, {}, 0, 0};
+    if (!request) return Served::Nothing;
+    switch (request->kind) {
+    case ProcessCommunicator::Request::Kind::Leave: return Served::Leave;
+    case ProcessCommunicator::Request::Kind::Weights: m_processes->sendWeights(*request); return Served::Something;
+    case ProcessCommunicator::Request::Kind::Clock: m_processes->sendClock(); return Served::Something;
+    case ProcessCommunicator::Request::Kind::Step: break;
     }
-    m_state->keepGradients = wish->step.keepGradients;
-    if (wish->step.timesLayers != m_timesLayers) timeLayers(wish->step.timesLayers);
-    prepareStep(wish->step.step);
+    m_state->keepGradients = request->step.keepGradients;
+    if (request->step.timesLayers != m_timesLayers) timeLayers(request->step.timesLayers);
+    prepareStep(request->step.step);
     order(RankCommand::Step);
     awaitRest(-1); // the leader's watchdog looks after all ranks
     for (StageRun& run : m_state->stages) {

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/training/process_team.h"
+#include "engine/training/process_communicator.h"
 #include "engine/training/rank_report.h"
 #include "engine/training/training.h"
 #include "engine/training/training_state.h"
@@ -25,10 +25,10 @@ public:
     ~RankTraining() override;
 
     // Starts the ranks and waits until they have made their stages.
-    Result<void> start(ProcessTeam* processes);
+    Result<void> start(ProcessCommunicator* processes);
     Result<StepOutcome> step(const std::stop_token& stop) override;
     std::optional<Deadlock> stall() const override { return m_stall; }
-    std::optional<Error> lost() const override { return m_state->team->lost(); }
+    std::optional<Error> lost() const override { return m_state->communicator->lost(); }
     const Schedule& schedule() const override { return *m_state->schedule; }
     const Schedule& lists() const override { return m_state->lowered ? *m_state->lowered : *m_state->schedule; }
     ClockMode clock() const override { return m_state->clock; }
@@ -56,7 +56,7 @@ private:
     void prepareStep(int step);
     bool allRest() const;
     // Until all ranks here are at rest, or for this long (< 0: forever); then those elsewhere, likewise.
-    bool awaitStep(Nanos atMost) { return awaitRest(atMost) && m_state->team->rested(atMost); }
+    bool awaitStep(Nanos atMost) { return awaitRest(atMost) && m_state->communicator->rested(atMost); }
     bool awaitRest(Nanos atMost);
     // Waits for the end of the step; stops it if there is no progress for the time-out, or if a rank does not stop.
     void watch();
@@ -65,7 +65,7 @@ private:
     std::shared_ptr<TrainingState> m_state;
     std::vector<int> m_here; // ranks
     std::vector<std::thread> m_threads;
-    ProcessTeam* m_processes = nullptr;                    // the state's team, where it is one
+    ProcessCommunicator* m_processes = nullptr;            // the state's communicator, where it is one
     std::map<std::pair<int, int>, StageWeights> m_weights; // of stages elsewhere, by stage and copy, as last asked for
     std::optional<Deadlock> m_stall;
     TraceFacts m_traceFacts;

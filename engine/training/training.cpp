@@ -10,10 +10,10 @@
 
 #include "engine/device/machine.h"
 #include "engine/training/device_connection.h"
-#include "engine/training/process_team.h"
+#include "engine/training/process_communicator.h"
 #include "engine/training/rank_training.h"
 #include "engine/training/sharing_rules.h"
-#include "engine/training/thread_team.h"
+#include "engine/training/thread_communicator.h"
 #include "engine/training/training_state.h"
 #include "engine/transport/bytes.h"
 #include "engine/transport/threads_transport.h"
@@ -69,15 +69,16 @@ Channels transportLimits(Channels channels)
     return channels;
 }
 
-// The transport and the team of a training whose ranks are in several processes.
-Result<ProcessTeam*> joinProcesses(TrainingState& state, const RanksByProcess& where)
+// The transport and the communicator of a training whose ranks are in several processes.
+Result<ProcessCommunicator*> joinProcesses(TrainingState& state, const RanksByProcess& where)
 {
-    STAGEWRIGHT_TRY(std::unique_ptr<ProcessTeam> made, makeProcessTeam(state, state.options.job, where));
-    ProcessTeam* team = made.get();
-    state.team = std::move(made);
+    STAGEWRIGHT_TRY(std::unique_ptr<ProcessCommunicator> made,
+                    makeProcessCommunicator(state, state.options.job, where));
+    ProcessCommunicator* communicator = made.get();
+    state.communicator = std::move(made);
     std::vector<ExpectedMessage> expected;
     for (int rank = 0; rank < where.ranks && !state.lowered; ++rank)
-        if (team->isHere(rank))
+        if (communicator->isHere(rank))
             for (const PlannedMessage& input : state.plan.ranks[static_cast<std::size_t>(rank)].inputs)
                 expected.push_back({input.key, input.rank, rank});
     for (int rank = 0; rank < where.ranks && state.lowered; ++rank) // in the order of the sends
@@ -86,19 +87,19 @@ Result<ProcessTeam*> joinProcesses(TrainingState& state, const RanksByProcess& w
             const Op receive = receiveOf(op);
             const int to = state.schedule->placement.rankOf(receive.stage, receive.microbatch);
             MessageKey key = messageOf(receive);
-            for (int k = 0; k < op.count && team->isHere(to); ++k, ++key.microbatch)
+            for (int k = 0; k < op.count && communicator->isHere(to); ++k, ++key.microbatch)
                 expected.push_back({key, rank, to});
         }
     STAGEWRIGHT_TRY(auto transport,
                     makeProcessesTransport(state.options.job, where, state.schedule->placement, state.checked->cells(),
                                            expected, transportLimits(state.options.channels), state.options.links,
-                                           std::move(state.transport), [team] { team->wake(); }));
+                                           std::move(state.transport), [communicator] { communicator->wake(); }));
     if (connectsDevices(state)) {
         STAGEWRIGHT_CHECK(connectDevices(state, where, std::move(transport)));
     } else {
         state.transport = std::move(transport);
     }
-    return team;
+    return communicator;
 }
 
 Result<std::unique_ptr<Training>> makeTraining(const std::shared_ptr<const CheckedSchedule>& checked,
@@ -207,12 +208,12 @@ Result<std::unique_ptr<Training>> makeTraining(const std::shared_ptr<const Check
     state->shapes =
         BatchShapes(schedule, {options.microbatchSize, options.workload->positions(), width, std::move(tokens)},
                     options.replicaSamples);
-    ProcessTeam* processes = nullptr;
+    ProcessCommunicator* processes = nullptr;
     if (options.job) {
-        STAGEWRIGHT_TRY(ProcessTeam * joined, joinProcesses(*state, where));
+        STAGEWRIGHT_TRY(ProcessCommunicator * joined, joinProcesses(*state, where));
         processes = joined;
     } else {
-        state->team = makeThreadTeam(*state);
+        state->communicator = makeThreadCommunicator(*state);
     }
     if (options.tracer) {
         STAGEWRIGHT_TRY(MessageNumbers numbers, MessageNumbers::of(*checked));
@@ -245,13 +246,13 @@ Result<void> agreeOnOptions(TrainingOptions& options, int ranks)
             ranks > (sideBySide > 0 ? sideBySide : options.job->cores()))
             options.clock = ClockMode::Virtual;
         own.put(options.clock == ClockMode::Auto ? ClockMode::Wall : options.clock);
-        own.text(settled ? settled->products : std::string());
+        own.text(settled ? settled->blas : std::string());
     }
     STAGEWRIGHT_TRY(std::vector<std::byte> agreed, options.job->fromFirst(own.take()));
     if (failed) return tl::unexpected(std::move(*failed)); // the others find the same fault, or none
     ByteReader bytes(agreed);
     options.clock = bytes.get<ClockMode>();
-    options.device.products = bytes.text();
+    options.device.blas = bytes.text();
     return {};
 }
 

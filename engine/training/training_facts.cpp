@@ -16,8 +16,8 @@ std::vector<ParameterView> RankTraining::parameters(int stage, int copy)
     const int rank = m_state->schedule->placement.copiesOf(stage)[static_cast<std::size_t>(copy)].rank;
     if (const auto& share = m_state->stageOn(stage, rank).share; share && !hasAllValues(*share))
         return sharedParameters(stage, copy);
-    if (m_state->team->isHere(rank)) return m_state->stageOn(stage, rank).model->parameters();
-    Result<StageWeights> weights = m_state->team->weightsOf(stage, rank);
+    if (m_state->communicator->isHere(rank)) return m_state->stageOn(stage, rank).model->parameters();
+    Result<StageWeights> weights = m_state->communicator->weightsOf(stage, rank);
     if (!weights) m_state->stop(weights.error());
     StageWeights& kept = m_weights[{stage, copy}];
     kept = weights ? std::move(*weights) : StageWeights();
@@ -44,15 +44,15 @@ std::vector<Bytes> RankTraining::peak(MemoryCategory category) const
 std::vector<std::pair<std::string, std::string>> RankTraining::environment() const
 {
     auto facts = m_state->backend->environment();
-    for (const auto& more : {machineFacts(), m_state->team->facts()})
+    for (const auto& more : {machineFacts(), m_state->communicator->facts()})
         facts.insert(facts.end(), more.begin(), more.end());
     return facts;
 }
 
 bool RankTraining::hasAllValues(const StageShare& share) const
 {
-    const bool narrow = m_state->backend->capabilities().layout.elementBytes < static_cast<int>(sizeof(float));
-    return share.level == ShardLevel::None || (!narrow && share.level != ShardLevel::Weights);
+    const bool bf16 = m_state->backend->capabilities().layout.elementBytes < static_cast<int>(sizeof(float));
+    return share.level == ShardLevel::None || (!bf16 && share.level != ShardLevel::Weights);
 }
 
 std::vector<ParameterView> RankTraining::sharedParameters(int stage, int copy)
@@ -61,10 +61,10 @@ std::vector<ParameterView> RankTraining::sharedParameters(int stage, int copy)
     kept = {};
     std::vector<float> flat;
     for (const StageRun* run : m_state->copiesOf(stage)) {
-        const bool here = m_state->team->isHere(run->rank);
+        const bool here = m_state->communicator->isHere(run->rank);
         std::vector<float> values;
-        Result<StageWeights> owned =
-            here ? weightsFrom(bytesOf(ownedWeights(*run->model, values))) : m_state->team->weightsOf(stage, run->rank);
+        Result<StageWeights> owned = here ? weightsFrom(bytesOf(ownedWeights(*run->model, values)))
+                                          : m_state->communicator->weightsOf(stage, run->rank);
         if (!owned) {
             m_state->stop(owned.error());
             return {};

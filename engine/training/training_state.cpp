@@ -129,7 +129,7 @@ void TrainingState::stop(const Error& error)
 {
     control.stop(error);
     if (transport) transport->interrupt();
-    if (team) team->stop(control.error().value_or(error));
+    if (communicator) communicator->stop(control.error().value_or(error));
 }
 
 } // namespace stagewright

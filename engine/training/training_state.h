@@ -13,7 +13,7 @@
 #include "engine/training/execution_plan.h"
 #include "engine/training/flight_page.h"
 #include "engine/training/op_execution.h"
-#include "engine/training/rank_team.h"
+#include "engine/training/rank_communicator.h"
 #include "engine/training/run_control.h"
 #include "engine/training/training.h"
 #include "engine/training/weight_versions.h"
@@ -173,7 +173,7 @@ struct TrainingState {
     std::condition_variable commanded;
     std::condition_variable finished;
     RankCommand command = RankCommand::Rest;
-    std::unique_ptr<RankTeam> team; // goes first
+    std::unique_ptr<RankCommunicator> communicator; // goes first
 };
 
 } // namespace stagewright

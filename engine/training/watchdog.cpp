@@ -107,7 +107,7 @@ Deadlock explainRun(const TrainingState& state)
     std::vector<RankRecord> records;
     std::vector<int> ranks;
     for (std::size_t rank = 0; rank < state.ranks.size(); ++rank) {
-        records.push_back(state.team->flightOf(static_cast<int>(rank)));
+        records.push_back(state.communicator->flightOf(static_cast<int>(rank)));
         ranks.push_back(static_cast<int>(rank));
     }
     Deadlock found = explainStall(records, MessageMatching::ByOp);
@@ -147,7 +147,7 @@ std::optional<Error> Watchdog::look(Nanos now)
             if (blocked.rank == rank) ranks += (ranks.empty() ? "" : "; ") + blocked.sentence;
     for (std::size_t rank = 0; rank < m_state.ranks.size(); ++rank) {
         std::string what = whatRankDoes(m_state, rank);
-        if (const std::string silent = m_state.team->silence(static_cast<int>(rank)); !silent.empty())
+        if (const std::string silent = m_state.communicator->silence(static_cast<int>(rank)); !silent.empty())
             what = fmt::format("({}) hangs: last it {}", silent, what);
         if (!what.empty() && m_stall.cycle.empty())
             ranks += fmt::format("{}rank {} {}", ranks.empty() ? "" : "; ", rank, what);

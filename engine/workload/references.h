@@ -37,7 +37,7 @@ struct TimedKernel {
     double flops = 0, bytes = 0;
     std::function<void()> call;
 };
-// The first two are "large product" and "large copy".
+// The first two are "large GEMM" and "large copy".
 struct TimedKernels {
     virtual ~TimedKernels() = default;
     std::vector<TimedKernel> all;

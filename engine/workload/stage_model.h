@@ -78,7 +78,7 @@ public:
     // lossScale = 1/m.
     virtual Buffer inputGrad(const Part& part, Buffer outputGrad) = 0;
     virtual void weightGrad(const Part& part) = 0;
-    // One op over several microbatches (2BP): their inputs and output gradients stacked, one product per layer.
+    // One op over several microbatches (2BP): their inputs and output gradients stacked, one GEMM per layer.
     virtual void weightGradOver(std::span<const Part> parts) = 0;
 
     // Lengths in positions of the sequence slices, summing to the sequence; before the first forward. Empty: no slices.

@@ -4,7 +4,7 @@
 //   bench_engine --serve HIDDEN HEADS LAYERS SEQ BATCH [bf16]   one step for every line on standard input, each
 //                                                               answered with the CPU nanoseconds it took;
 //                                                               compare_torch.py speaks with it
-//   bench_engine --narrow HIDDEN ROUNDS                         steps in bf16 and in fp32 in turn, CPU time, and their
+//   bench_engine --bf16 HIDDEN ROUNDS                         steps in bf16 and in fp32 in turn, CPU time, and their
 //                                                               ratio
 #include <benchmark/benchmark.h>
 
@@ -222,36 +222,36 @@ BENCHMARK(BM_KeepPredicted)->Arg(256)->Unit(benchmark::kMillisecond);
 
 // Rounds alternate in which goes first; the ratio is of the medians, its spread the quartiles of the rounds' own
 // ratios.
-int compareNarrow(int hidden, int rounds)
+int compareBf16(int hidden, int rounds)
 {
     if (hidden < 64 || hidden % 64 != 0 || rounds < 1) {
-        std::cerr << "bench_engine: --narrow HIDDEN ROUNDS, a multiple of 64 and at least 1\n";
+        std::cerr << "bench_engine: --bf16 HIDDEN ROUNDS, a multiple of 64 and at least 1\n";
         return 2;
     }
-    OneRank narrow(shape(hidden), 4, Precision::Bf16);
+    OneRank bf16(shape(hidden), 4, Precision::Bf16);
     OneRank wide(shape(hidden), 4);
     const auto timed = [](OneRank& rank) {
         const std::int64_t start = cpuNanoseconds();
         rank.wholeStep();
         return 1e-6 * static_cast<double>(cpuNanoseconds() - start);
     };
-    std::vector<double> narrowTimes, wideTimes, ratios;
+    std::vector<double> bf16Times, wideTimes, ratios;
     for (int round = -2; round < rounds; ++round) {
         const bool first = round % 2 == 0;
-        const double before = first ? timed(narrow) : timed(wide);
-        const double after = first ? timed(wide) : timed(narrow);
+        const double before = first ? timed(bf16) : timed(wide);
+        const double after = first ? timed(wide) : timed(bf16);
         if (round < 0) continue; // warm-up
-        narrowTimes.push_back(first ? before : after);
+        bf16Times.push_back(first ? before : after);
         wideTimes.push_back(first ? after : before);
-        ratios.push_back(narrowTimes.back() / wideTimes.back());
+        ratios.push_back(bf16Times.back() / wideTimes.back());
     }
     const auto at = [](std::vector<double>& values, std::size_t quarter) {
         std::sort(values.begin(), values.end());
         return values[std::min(values.size() - 1, quarter * values.size() / 4)];
     };
-    std::cout << "hidden " << hidden << "  bf16 " << at(narrowTimes, 2) << " ms  fp32 " << at(wideTimes, 2)
-              << " ms  ratio " << at(narrowTimes, 2) / at(wideTimes, 2) << "  quartiles " << at(ratios, 1) << " … "
-              << at(ratios, 3) << "  losses " << narrow.stage->loss(0) << ' ' << wide.stage->loss(0) << "  (" << rounds
+    std::cout << "hidden " << hidden << "  bf16 " << at(bf16Times, 2) << " ms  fp32 " << at(wideTimes, 2)
+              << " ms  ratio " << at(bf16Times, 2) / at(wideTimes, 2) << "  quartiles " << at(ratios, 1) << " … "
+              << at(ratios, 3) << "  losses " << bf16.stage->loss(0) << ' ' << wide.stage->loss(0) << "  (" << rounds
               << " steps each in turn, CPU time)\n";
     for (const auto& [name, value] : wide.backend->environment())
         if (name.starts_with("products") || name == "onednn" || name == "blas_kernel" || name == "cpu")
@@ -269,8 +269,8 @@ int serve(int arguments, char** argument)
         std::cerr << "bench_engine: " << usable.error().message << '\n';
         return 2;
     }
-    const bool narrow = arguments > 5 && std::string_view(argument[5]) == "bf16";
-    OneRank rank(model, std::max(1, std::atoi(argument[4])), narrow ? Precision::Bf16 : Precision::Default);
+    const bool bf16 = arguments > 5 && std::string_view(argument[5]) == "bf16";
+    OneRank rank(model, std::max(1, std::atoi(argument[4])), bf16 ? Precision::Bf16 : Precision::Default);
     for (std::string line; std::getline(std::cin, line);) {
         const std::int64_t start = cpuNanoseconds();
         rank.wholeStep();
@@ -284,8 +284,7 @@ int serve(int arguments, char** argument)
 int main(int argc, char** argv)
 {
     if ((argc == 7 || argc == 8) && std::string_view(argv[1]) == "--serve") return serve(argc - 2, argv + 2);
-    if (argc == 4 && std::string_view(argv[1]) == "--narrow")
-        return compareNarrow(std::atoi(argv[2]), std::atoi(argv[3]));
+    if (argc == 4 && std::string_view(argv[1]) == "--bf16") return compareBf16(std::atoi(argv[2]), std::atoi(argv[3]));
     benchmark::Initialize(&argc, argv);
     if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
     benchmark::RunSpecifiedBenchmarks();

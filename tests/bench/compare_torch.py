@@ -69,7 +69,7 @@ def torch_decoder(torch, hidden, heads, layers, tokens):
     return Decoder(), Block, fused_attention
 
 
-def torch_step(torch, hidden, heads, layers, tokens, batch, narrow):
+def torch_step(torch, hidden, heads, layers, tokens, batch, bf16):
     """A function that trains one step and returns its loss; and what it uses, in words."""
     from torch.nn import functional
 
@@ -85,7 +85,7 @@ def torch_step(torch, hidden, heads, layers, tokens, batch, narrow):
 
     def step():
         optimizer.zero_grad(set_to_none=True)
-        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=narrow):
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=bf16):
             logits = model(ids[:, :-1])
         loss = functional.cross_entropy(logits.float().reshape(-1, 256), ids[:, 1:].reshape(-1))
         loss.backward()
@@ -93,7 +93,7 @@ def torch_step(torch, hidden, heads, layers, tokens, batch, narrow):
         return loss
 
     uses = ("scaled_dot_product_attention" if fused_attention else "softmax of stored scores") + (", fused AdamW" if fused_step else ", AdamW")
-    return step, uses + (", autocast" if narrow else "")
+    return step, uses + (", autocast" if bf16 else "")
 
 
 def quartiles(values):

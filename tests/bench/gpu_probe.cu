@@ -135,8 +135,8 @@ void askGreenContexts(CUdevice device)
 // ------------------------------------------------------------------------------------------------------------------------
 
 // C = A · B of n × n bf16 with an end, as the engine asks for it; the number of a failing status, or 0.
-int product(cublasLtHandle_t handle, cudaStream_t stream, int n, cublasLtEpilogue_t end, void* workspace,
-            std::size_t workspaceBytes)
+int gemm(cublasLtHandle_t handle, cudaStream_t stream, int n, cublasLtEpilogue_t end, void* workspace,
+         std::size_t workspaceBytes)
 {
     std::vector<void*> blocks;
     const auto take = [&](std::size_t bytes) {
@@ -151,7 +151,7 @@ int product(cublasLtHandle_t handle, cudaStream_t stream, int n, cublasLtEpilogu
          *bias = take(static_cast<std::size_t>(n) * 4);
     cublasLtMatmulDesc_t what = nullptr;
     cublasLtMatrixLayout_t layout = nullptr;
-    cublasLtMatmulPreference_t wish = nullptr;
+    cublasLtMatmulPreference_t request = nullptr;
     cublasLtMatmulHeuristicResult_t found{};
     int count = 0;
     cublasLtMatmulDescCreate(&what, CUBLAS_COMPUTE_32F, CUDA_R_32F);
@@ -164,24 +164,25 @@ int product(cublasLtHandle_t handle, cudaStream_t stream, int n, cublasLtEpilogu
         cublasLtMatmulDescSetAttribute(what, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, &lead, sizeof lead);
     }
     cublasLtMatrixLayoutCreate(&layout, CUDA_R_16BF, static_cast<std::uint64_t>(n), static_cast<std::uint64_t>(n), n);
-    cublasLtMatmulPreferenceCreate(&wish);
-    cublasLtMatmulPreferenceSetAttribute(wish, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspaceBytes,
+    cublasLtMatmulPreferenceCreate(&request);
+    cublasLtMatmulPreferenceSetAttribute(request, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspaceBytes,
                                          sizeof workspaceBytes);
-    int status = cublasLtMatmulAlgoGetHeuristic(handle, what, layout, layout, layout, layout, wish, 1, &found, &count);
+    int status =
+        cublasLtMatmulAlgoGetHeuristic(handle, what, layout, layout, layout, layout, request, 1, &found, &count);
     const float one = 1, zero = 0;
     if (status == 0 && count > 0)
         status = cublasLtMatmul(handle, what, &one, a, layout, b, layout, &zero, c, layout, c, layout, &found.algo,
                                 workspace, workspaceBytes, stream);
     if (status == 0 && count == 0) status = CUBLAS_STATUS_NOT_SUPPORTED;
     cudaStreamSynchronize(stream);
-    cublasLtMatmulPreferenceDestroy(wish);
+    cublasLtMatmulPreferenceDestroy(request);
     cublasLtMatrixLayoutDestroy(layout);
     cublasLtMatmulDescDestroy(what);
     for (void* block : blocks) cudaFree(block);
     return status;
 }
 
-void askProducts(CUdevice device)
+void askGemm(CUdevice device)
 {
     cublasLtHandle_t handle = nullptr;
     answer("cuBLASLt starts", cublasLtCreate(&handle) == CUBLAS_STATUS_SUCCESS,
@@ -190,13 +191,13 @@ void askProducts(CUdevice device)
     void* workspace = nullptr;
     cudaMalloc(&workspace, bytes);
     const std::pair<const char*, cublasLtEpilogue_t> ends[] = {
-        {"a product in bf16", CUBLASLT_EPILOGUE_DEFAULT},
+        {"a GEMM in bf16", CUBLASLT_EPILOGUE_DEFAULT},
         {"with GELU and bias, the input kept", CUBLASLT_EPILOGUE_GELU_AUX_BIAS},
         {"with GELU's gradient", CUBLASLT_EPILOGUE_DGELU},
         {"with GELU's gradient and sums of the bias", CUBLASLT_EPILOGUE_DGELU_BGRAD},
         {"with sums of the bias of B", CUBLASLT_EPILOGUE_BGRADB}};
     for (const auto& [name, end] : ends) {
-        const int status = product(handle, nullptr, 1024, end, workspace, bytes);
+        const int status = gemm(handle, nullptr, 1024, end, workspace, bytes);
         const bool needed = end != CUBLASLT_EPILOGUE_DGELU_BGRAD && end != CUBLASLT_EPILOGUE_BGRADB;
         if (needed)
             answer(name, status == 0, "status " + std::to_string(status));
@@ -211,11 +212,11 @@ void askProducts(CUdevice device)
         cuCtxPushCurrent(ofPart);
         cublasLtHandle_t inside = nullptr;
         cublasLtCreate(&inside);
-        const int status = product(inside, part.stream, 1024, CUBLASLT_EPILOGUE_GELU_AUX_BIAS, workspace, bytes);
+        const int status = gemm(inside, part.stream, 1024, CUBLASLT_EPILOGUE_GELU_AUX_BIAS, workspace, bytes);
         cublasLtDestroy(inside);
         CUcontext popped = nullptr;
         cuCtxPopCurrent(&popped);
-        answer("a product of cuBLASLt in a green context", status == 0, "status " + std::to_string(status));
+        answer("a GEMM of cuBLASLt in a green context", status == 0, "status " + std::to_string(status));
         cuStreamDestroy(part.stream);
         cuGreenCtxDestroy(part.green);
     }
@@ -326,7 +327,7 @@ void askTraces()
             cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, spinArguments, nullptr);
         }
         std::uint64_t popped = 0;
-        if (launch.id == 104) product(handle, stream, 1024, CUBLASLT_EPILOGUE_DEFAULT, nullptr, 0);
+        if (launch.id == 104) gemm(handle, stream, 1024, CUBLASLT_EPILOGUE_DEFAULT, nullptr, 0);
         cudaStreamSynchronize(stream);
         launch.after = monotonic();
         cuptiActivityPopExternalCorrelationId(CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0, &popped);
@@ -393,7 +394,7 @@ int main()
     cuInit(0);
     cuDeviceGet(&device, 0);
     askGreenContexts(device);
-    askProducts(device);
+    askGemm(device);
     askTraces();
     std::printf("%d answers are not what the engine needs\n", unexpected);
     return unexpected == 0 ? 0 : 1;

@@ -68,10 +68,10 @@ def torch_calls(torch, options):
         torch.autograd.grad(loss, logits)
 
     def weight_grad(total, grad, x):
-        total.add_(grad.t() @ x)  # the product in the elements' type, added to fp32
+        total.add_(grad.t() @ x)  # the GEMM in the elements' type, added to fp32
 
     return {
-        "large product": lambda: a @ b.t(),
+        "large GEMM": lambda: a @ b.t(),
         "large copy": lambda: target.copy_(source),
         "query, key, value with bias": lambda: functional.linear(stream, qkv_weight, qkv_bias),
         "projection added to the stream": lambda: torch.addmm(stream, stream, project_weight.t()),

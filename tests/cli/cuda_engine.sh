@@ -10,7 +10,7 @@ expect_json '0: fake device' devices 1 name
 # Kernels by the device's clock, through the same arithmetic as training.
 run stagewright devices --kernels hidden=16,heads=2,seq=8 --microbatch-size 1 --backend cuda
 expect_code 0
-expect_out '^large product +128 x 128 x 128 '
+expect_out '^large GEMM +128 x 128 x 128 '
 expect_out '^attention, backward +1 x 2 heads of 8, 8 tokens '
 
 # Every schedule of the registry: bits against the one-rank replay, from run to run, side by side and serialised; and ten steps

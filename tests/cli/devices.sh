@@ -117,11 +117,11 @@ else
     echo 'a driver is here: its absence was not tried'
 fi
 
-# Every kernel at a model's shapes, with its rate beside those of a large product and a large copy.
+# Every kernel at a model's shapes, with its rate beside those of a large GEMM and a large copy.
 unset STAGEWRIGHT_CUDA_MODULE
 run stagewright devices --kernels hidden=32,heads=2,seq=16 --microbatch-size 1
 expect_code 0
-expect_out '^large product +256 x 256 x 256 .* GFLOP/s +100 %'
+expect_out '^large GEMM +256 x 256 x 256 .* GFLOP/s +100 %'
 expect_out '^large copy .* GB/s +100 %'
 expect_out '^gradient of the embedding +16 x 32 '
 run stagewright devices --kernels hidden=32,heads=2,seq=16 --microbatch-size 1 --json

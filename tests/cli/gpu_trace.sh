@@ -37,9 +37,9 @@ for sharing in queues serialised; do
 
     run stagewright report $file --kernels
     expect_code 0
-    expect_out '^F +product +product +[a-z_]+ +[0-9]+ '
-    expect_out '^I +product +product +[a-z_]+ +[0-9]+ '
-    expect_out '^W +product +product +[a-z_]+ +[0-9]+ '
+    expect_out '^F +GEMM +GEMM +[a-z_]+ +[0-9]+ '
+    expect_out '^I +GEMM +GEMM +[a-z_]+ +[0-9]+ '
+    expect_out '^W +GEMM +GEMM +[a-z_]+ +[0-9]+ '
     expect_out '^OPT +optimizer +optimizer +[a-z_]+ +[0-9]+ '
     expect_out 'launch gaps +[0-9.]+ %'
     expect_out 'bound by' # the roofline, by the ceilings that were measured
@@ -48,7 +48,7 @@ for sharing in queues serialised; do
     expect_keys device kernels launch_gaps links
     expect_json 1 device launch_gaps by_rank 1 rank
     # Kernels of an op lie within it, on the lane below.
-    outside=$(stagewright_value $file "select count(*) from spans k where k.lane='kernel' and k.name in ('product', 'gelu', 'softmax', 'layer_norm') and not exists
+    outside=$(stagewright_value $file "select count(*) from spans k where k.lane='kernel' and k.name in ('GEMM', 'gelu', 'softmax', 'layer_norm') and not exists
         (select 1 from spans o where o.lane='compute' and o.rank=k.rank and o.step=k.step and o.start_ns<=k.start_ns and o.end_ns>=k.end_ns)")
     expect_same "$outside" 0
 done

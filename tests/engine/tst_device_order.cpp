@@ -10,8 +10,8 @@
 #include "engine/cuda/ceilings.h"
 #include "engine/cuda/device_links.h"
 #include "engine/cuda/device_memory.h"
+#include "engine/cuda/gemm_rules.h"
 #include "engine/cuda/module.h"
-#include "engine/cuda/product_rules.h"
 
 using namespace stagewright;
 using namespace stagewright::cuda;
@@ -22,7 +22,7 @@ class TestDeviceOrder : public QObject {
     const StagewrightCudaTable* m_table = nullptr;
     std::unique_ptr<DeviceMemory> queue() const
     {
-        return std::make_unique<DeviceMemory>(*m_table, StagewrightQueueWish{}, std::make_shared<DeviceOrigins>());
+        return std::make_unique<DeviceMemory>(*m_table, StagewrightQueueRequest{}, std::make_shared<DeviceOrigins>());
     }
 
 private slots:
@@ -83,7 +83,7 @@ private slots:
         const auto one = queue();
         Allocator memory(*one);
         const Buffer block = memory.take(4096, {});
-        StagewrightProduct p{};
+        StagewrightGemm p{};
         p.kind = STAGEWRIGHT_A_BT;
         p.rows = p.columns = p.depth = 8;
         p.aStride = p.bStride = p.cStride = 8;
@@ -92,11 +92,11 @@ private slots:
         p.a = p.b = block.data();
         p.c = block.data() + 64;
         QCOMPARE(m_table->multiply(one->queue(), &p), 0);
-        const auto refused = [&](const StagewrightProduct& wrong, const char* why) {
+        const auto refused = [&](const StagewrightGemm& wrong, const char* why) {
             const bool failed = m_table->multiply(one->queue(), &wrong) != 0;
             return failed && QString(m_table->lastError()).contains(why);
         };
-        StagewrightProduct wrong = p;
+        StagewrightGemm wrong = p;
         wrong.bStride = 7;
         QVERIFY(refused(wrong, "rows of B are 8 long and begin 7 apart"));
         wrong = p;
@@ -109,7 +109,7 @@ private slots:
         wrong.finish = STAGEWRIGHT_BIAS;
         wrong.bias = block.data();
         wrong.beta = 1.0F;
-        QVERIFY(refused(wrong, "an end is for one product"));
+        QVERIFY(refused(wrong, "an end is for one GEMM"));
         const StagewrightTensor nothing{0, block.data(), block.data(), nullptr, nullptr, nullptr};
         QVERIFY(m_table->add(one->queue(), &nothing, 1) != 0);
         QVERIFY(QString(m_table->lastError()).contains("sum: a launch of 0 x 1 x 1 blocks"));
@@ -123,11 +123,11 @@ private slots:
                 0);
     }
 
-    // The epilogues that cuBLASLt fuses: aligned, with a leading dimension that it accepts, GELU in narrow types only.
+    // The epilogues that cuBLASLt fuses: aligned, with a leading dimension that it accepts, GELU in bf16 only.
     void endsAreFusedWhereTheyMayBe()
     {
         alignas(16) static float place[8];
-        StagewrightProduct p{};
+        StagewrightGemm p{};
         p.columns = 64;
         p.batches = 1;
         QVERIFY(endIsFused(p, false, false));
@@ -310,11 +310,11 @@ private slots:
         const auto origins = std::make_shared<DeviceOrigins>();
         Mark left;
         {
-            DeviceMemory first(*m_table, StagewrightQueueWish{}, origins);
+            DeviceMemory first(*m_table, StagewrightQueueRequest{}, origins);
             left = first.mark();
         }
         const Nanos start = monotonicNow();
-        DeviceMemory second(*m_table, StagewrightQueueWish{}, origins);
+        DeviceMemory second(*m_table, StagewrightQueueRequest{}, origins);
         second.await(left);
         Allocator memory(second);
         const Buffer block = memory.take(4, {});
@@ -330,9 +330,9 @@ private slots:
     {
         const auto links = std::make_shared<DeviceLinks>(*m_table);
         const auto on = [&](int device) {
-            StagewrightQueueWish wish{};
-            wish.device = device;
-            return std::make_unique<DeviceMemory>(*m_table, wish, std::make_shared<DeviceOrigins>(), links);
+            StagewrightQueueRequest request{};
+            request.device = device;
+            return std::make_unique<DeviceMemory>(*m_table, request, std::make_shared<DeviceOrigins>(), links);
         };
         const auto one = on(0);
         const auto two = on(1);
@@ -368,9 +368,9 @@ private slots:
         std::vector<const float*> from;
         std::vector<float*> to;
         for (int device = 0; device < 2; ++device) {
-            StagewrightQueueWish wish{};
-            wish.device = device;
-            memories.push_back(std::make_unique<DeviceMemory>(*m_table, wish, std::make_shared<DeviceOrigins>()));
+            StagewrightQueueRequest request{};
+            request.device = device;
+            memories.push_back(std::make_unique<DeviceMemory>(*m_table, request, std::make_shared<DeviceOrigins>()));
             allocators.push_back(std::make_unique<Allocator>(*memories.back()));
             queues.push_back(memories.back()->queue());
             in.push_back(allocators.back()->take(4, {}));
@@ -381,18 +381,19 @@ private slots:
             memories.back()->upload(in.back().data(), values.data(), 16);
             memories.back()->clear(out.back().data(), 32);
         }
-        StagewrightTeam* team = nullptr;
-        QCOMPARE(m_table->openTeam(queues.data(), 2, &team), 0);
+        StagewrightCommunicator* communicator = nullptr;
+        QCOMPARE(m_table->openCommunicator(queues.data(), 2, &communicator), 0);
         // no mark orders it behind the uploads
-        QCOMPARE(m_table->collect(team, STAGEWRIGHT_ALL_REDUCE, from.data(), to.data(), 4), 1);
+        QCOMPARE(m_table->collect(communicator, STAGEWRIGHT_ALL_REDUCE, from.data(), to.data(), 4), 1);
         for (int end = 0; end < 2; ++end) {
             memories[static_cast<std::size_t>(end)]->finish();
         }
         const auto result = [&](int kind, std::size_t count, int end) {
-            if (m_table->collect(team, kind, from.data(), to.data(), count) != 0) qFatal("%s", m_table->lastError());
+            if (m_table->collect(communicator, kind, from.data(), to.data(), count) != 0)
+                qFatal("%s", m_table->lastError());
             for (int each = 0; each < 2; ++each) {
                 StagewrightMark* mark = nullptr;
-                if (m_table->teamMark(team, each, &mark) != 0) qFatal("%s", m_table->lastError());
+                if (m_table->communicatorMark(communicator, each, &mark) != 0) qFatal("%s", m_table->lastError());
                 if (m_table->await(queues[static_cast<std::size_t>(each)], STAGEWRIGHT_COMPUTE, mark) != 0)
                     qFatal("%s", m_table->lastError());
                 m_table->dropMark(mark);
@@ -405,40 +406,40 @@ private slots:
         QCOMPARE(result(STAGEWRIGHT_ALL_REDUCE, 4, 1), (std::vector<float>{3, 3, 3, 3, 0, 0, 0, 0}));
         QCOMPARE(result(STAGEWRIGHT_ALL_GATHER, 4, 0), (std::vector<float>{1, 1, 1, 1, 2, 2, 2, 2}));
         QCOMPARE(result(STAGEWRIGHT_REDUCE_SCATTER, 2, 1), (std::vector<float>{3, 3, 1, 1, 2, 2, 2, 2}));
-        m_table->closeTeam(team);
+        m_table->closeCommunicator(communicator);
     }
 
     // The fake device: a nanosecond for every 16 bytes and a microsecond per piece of work.
     void ceilingsAreMeasuredOnce()
     {
-        StagewrightQueueWish wish{};
-        const auto first = ceilingsOf(*m_table, wish);
+        StagewrightQueueRequest request{};
+        const auto first = ceilingsOf(*m_table, request);
         QVERIFY2(first, first ? "" : first.error().message.c_str());
         QVERIFY(first->copyBytes > 0 && first->copyBytes <= 2 * 16e9); // each of both blocks counts
         const double widest = 8192;
         QVERIFY(first->matrixFlops > 0 &&
                 first->matrixFlops <= 2 * widest * widest * widest * 1e9 / (3 * widest * widest * 4 / 16));
-        const auto again = ceilingsOf(*m_table, wish);
+        const auto again = ceilingsOf(*m_table, request);
         QVERIFY(again->copyBytes == first->copyBytes && again->matrixFlops == first->matrixFlops);
     }
 
-    // A GPU loads the code of its first product when it is first called, which takes longer than any product.
+    // A GPU loads the code of its first GEMM when it is first called, which takes longer than any GEMM.
     void codeThatLoadsLateEndsNoCeiling()
     {
         static std::vector<std::int32_t> widths;
         StagewrightCudaTable late = *m_table;
-        // nothing is multiplied: the first call loads its code, wide products take long
-        late.multiply = [](StagewrightQueue*, const StagewrightProduct* product) {
+        // nothing is multiplied: the first call loads its code, wide GEMMs take long
+        late.multiply = [](StagewrightQueue*, const StagewrightGemm* gemm) {
             if (widths.empty())
                 std::this_thread::sleep_for(std::chrono::milliseconds(250));
-            else if (product->rows > widths.front())
+            else if (gemm->rows > widths.front())
                 std::this_thread::sleep_for(std::chrono::milliseconds(20));
-            widths.push_back(product->rows);
+            widths.push_back(gemm->rows);
             return 0;
         };
-        StagewrightQueueWish wish{};
-        wish.parts = 2; // not yet measured in this program
-        const auto ceilings = ceilingsOf(late, wish);
+        StagewrightQueueRequest request{};
+        request.parts = 2; // not yet measured in this program
+        const auto ceilings = ceilingsOf(late, request);
         QVERIFY2(ceilings, ceilings ? "" : ceilings.error().message.c_str());
         QVERIFY(widths.back() > widths.front());
     }

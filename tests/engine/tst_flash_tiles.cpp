@@ -225,7 +225,7 @@ private slots:
         emulateFlash(f, watch, by);
         emulateFlashBackward(f, watch, by);
         const Distances d = compare(a);
-        // Probabilities and gradients of scores are rounded to bf16 (2^-9) before a product, results once more.
+        // Probabilities and gradients of scores are rounded to bf16 (2^-9) before a GEMM, results once more.
         QVERIFY2(d.sums.error < 2e-4, qPrintable(QString::number(d.sums.error)));
         for (const auto& [name, distance] : {std::pair("out", d.out), std::pair("query", d.query),
                                              std::pair("key", d.key), std::pair("value", d.value)})
@@ -294,9 +294,9 @@ private slots:
 
     void sumsAreCutOff()
     {
-        const auto sum = [](float product, MatrixSums sums) {
+        const auto sum = [](float gemm, MatrixSums sums) {
             float a[16][16] = {}, b[16][8] = {}, c[16][8] = {};
-            a[3][5] = product;
+            a[3][5] = gemm;
             b[5][7] = 1;
             c[3][7] = 1;
             multiplyTile(a, b, c, sums);
@@ -411,7 +411,7 @@ private slots:
             [](const EmulatedThread& t, float*) {
                 if (t.thread() != 31) t.shuffleXor(1.0F, 1);
             });
-        add("lanes of a warp apart", "thread 1: is at a shuffle, other lanes of its warp at a matrix product",
+        add("lanes of a warp apart", "thread 1: is at a shuffle, other lanes of its warp at a GEMM",
             [](const EmulatedThread& t, float*) {
                 float sums[4] = {};
                 if (t.thread() % 2 == 0)

@@ -229,8 +229,8 @@ private slots:
     {
         const TrainingOptions training = options({0, 7});
         const Schedule cut = cutSchedule("1f1b", 2, 4, training);
-        const auto refused = [](const Schedule& schedule, const TrainingOptions& wish, const char* text) {
-            const auto made = trainingOf(schedule, wish);
+        const auto refused = [](const Schedule& schedule, const TrainingOptions& request, const char* text) {
+            const auto made = trainingOf(schedule, request);
             QVERIFY2(!made && made.error().code == ErrorCode::Usage &&
                          made.error().message.find(text) != std::string::npos,
                      made ? text : made.error().message.c_str());

@@ -191,8 +191,8 @@ private slots:
                  training.error().message.c_str());
     }
 
-    // Narrow weights on the processor too, where its library is.
-    void narrowOnTheProcessor()
+    // Weights in bf16 on the processor too, where its library is.
+    void bf16OnTheProcessor()
     {
         for (const ShardLevel level : everyLevel) {
             TrainingOptions options = onDevices(Precision::Bf16, {level, ShardBy::Even, {}, 1000});

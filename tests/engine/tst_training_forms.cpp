@@ -34,7 +34,7 @@ struct Form {
     const char* note; // of the check
 };
 constexpr Form forms[] = {
-    {"W over several", "0F0,0F1,0I0,0I1,0W0-1\n1F0,1I0,1F1,1I1,1W0-1\n", "one product"},
+    {"W over several", "0F0,0F1,0I0,0I1,0W0-1\n1F0,1I0,1F1,1I1,1W0-1\n", "one GEMM"},
     {"F over several", "0F0-1,0B0,0B1,0F2-3,0B2,0B3\n1F0-1,1B0,1B1,1F2-3,1B2,1B3\n", "bit for bit"},
     {"F over several feeds single ones", "0F0-1,0B0,0B1\n1F0,1B0,1F1,1B1\n", "bit for bit"},
     {"single F feed one over several", "0F0,0F1,0B0,0B1\n1F0-1,1B0,1B1\n", "bit for bit"},

@@ -36,8 +36,8 @@ enum class Meeting {
 };
 const char* nameOf(Meeting meeting)
 {
-    constexpr const char* names[] = {
-        "nothing", "a barrier", "a shuffle", "a matrix load", "a transposed matrix load", "a matrix product"};
+    constexpr const char* names[] = {"nothing", "a barrier", "a shuffle", "a matrix load", "a transposed matrix load",
+                                     "a GEMM"};
     return names[static_cast<int>(meeting)];
 }
 

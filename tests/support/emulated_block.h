@@ -1,5 +1,5 @@
 // Blocks of a GPU on the host, for kernels whose bodies are written over `Threads` (engine/cuda/matrix_tiles.h): every
-// thread of a block is a fiber that runs the very body; a warp's shuffles, matrix loads and products are computed when
+// thread of a block is a fiber that runs the very body; a warp's shuffles, matrix loads and GEMMs are computed when
 // its last lane requests them, with the register layouts of the PTX ISA (warp-level matrix instructions: ldmatrix,
 // mma.m16n8k16). Threads may run in any order; a block's result must not depend on it. What a GPU would leave to chance
 // fails with KernelFault:

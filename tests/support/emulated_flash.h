@@ -16,7 +16,7 @@ struct FlashWatch {
 
 enum class FlashBy {
     Warps,
-    Groups, // their products made of those of warps
+    Groups, // their GEMMs made of those of warps
 };
 
 // Throw KernelFault. Both want fitsTiles(f); inner sums are the backward's own here.

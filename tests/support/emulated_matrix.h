@@ -5,7 +5,7 @@ namespace stagewright::fake {
 
 // How sums of products come to be rounded: each addition to the nearest fp32, in order; or as was measured on GPUs
 // (Fasi, Higham, Mikaitis, Pranesh: Numerical behavior of NVIDIA tensor cores, PeerJ Computer Science 7:e330, 2021):
-// exact products and the old sum are shifted to the largest exponent among them, cut off (here with no bit beyond
+// exact GEMMs and the old sum are shifted to the largest exponent among them, cut off (here with no bit beyond
 // fp32's 24, the least that any has), added at once, and the sum is cut off too.
 enum class MatrixSums {
     Nearest,

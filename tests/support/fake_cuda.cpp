@@ -5,14 +5,14 @@
 // bytes, in order of lanes and marks, and not before it was requested.
 //   STAGEWRIGHT_FAKE_DEVICES   how many devices [1]     STAGEWRIGHT_FAKE_MEMORY   bytes of each [1 GiB]
 //   STAGEWRIGHT_FAKE_NCCL      absent: there is none; broken: the connection fails after ten messages
-// Ends of a team in several processes meet in shared memory: a message has gone only when both ends have been posted
-// (fake_team.cpp).
+// Ends of a communicator in several processes meet in shared memory: a message has gone only when both ends have been posted
+// (fake_communicator.cpp).
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
 #include "engine/cuda/column_sums.h"
-#include "engine/cuda/product_rules.h"
+#include "engine/cuda/gemm_rules.h"
 #include "tests/support/emulated_flash.h"
 #include "tests/support/fake_device.h"
 
@@ -24,9 +24,9 @@ using namespace stagewright::fake;
 template <typename Work>
 int withElements(const StagewrightQueue* queue, Work&& work)
 {
-    return queue->wish.narrow != 0 ? work(Bf16{}) : work(Fp32{});
+    return queue->request.bf16 != 0 ? work(Bf16{}) : work(Fp32{});
 }
-std::size_t width(const StagewrightQueue* queue) { return queue->wish.narrow != 0 ? 2 : 4; }
+std::size_t width(const StagewrightQueue* queue) { return queue->request.bf16 != 0 ? 2 : 4; }
 // A launch of x · y · z blocks, as CUDA allows it (compute capability 8.0 and later): else it fails.
 constexpr std::size_t mostBlocksX = 0x7fffffff, mostBlocksYZ = 65535;
 std::string gridFault(const char* what, std::size_t x, std::size_t y = 1, std::size_t z = 1)
@@ -49,7 +49,7 @@ std::string columnsFault(const char* what, int rows, int columns)
 std::size_t flatBlocks(std::size_t count) { return (count + 255) / 256; } // a thread a number
 
 template <typename E>
-void multiplyNow(const StagewrightProduct& p, bool fused)
+void multiplyNow(const StagewrightGemm& p, bool fused)
 {
     for (int batch = 0; batch < p.batches; ++batch) {
         const auto* a = row<E>(p.a, static_cast<std::size_t>(batch * p.aBatch));
@@ -67,7 +67,7 @@ void multiplyNow(const StagewrightProduct& p, bool fused)
                 sum *= p.alpha;
                 const std::size_t at = times(r, p.cStride) + c;
                 const std::size_t dense = times(r, p.columns) + c;
-                if (!fused) { // a separate kernel reads what the product left
+                if (!fused) { // a separate kernel reads what the GEMM left
                     typename E::Stored stored;
                     E::store(&stored, 0, sum);
                     sum = E::load(&stored, 0);
@@ -88,11 +88,10 @@ void multiplyNow(const StagewrightProduct& p, bool fused)
         }
     }
 }
-int multiply(StagewrightQueue* queue, const StagewrightProduct* product)
+int multiply(StagewrightQueue* queue, const StagewrightGemm* gemm)
 {
-    if (std::string fault = productFault(*product, queue->wish.narrow != 0); !fault.empty())
-        return failed(std::move(fault));
-    const StagewrightProduct p = *product;
+    if (std::string fault = gemmFault(*gemm, queue->request.bf16 != 0); !fault.empty()) return failed(std::move(fault));
+    const StagewrightGemm p = *gemm;
     const auto bytes = [&](std::int64_t batch, int rows, std::int64_t stride, int columns, std::size_t element) {
         return (times(p.batches - 1, batch) + times(rows - 1, stride) + static_cast<std::size_t>(columns)) * element;
     };
@@ -100,9 +99,9 @@ int multiply(StagewrightQueue* queue, const StagewrightProduct* product)
     const bool aUp = p.kind == STAGEWRIGHT_AT_B;
     const bool bUp = p.kind == STAGEWRIGHT_A_BT;
     const Touched c{p.c, bytes(p.cBatch, p.rows, p.cStride, p.columns, p.floats != 0 ? 4 : e), true};
-    const bool fused = endIsFused(p, queue->wish.narrow != 0, queue->wish.tf32 != 0);
+    const bool fused = endIsFused(p, queue->request.bf16 != 0, queue->request.tf32 != 0);
     return withElements(queue, [&](auto element) {
-        return ask(queue, 0, "product",
+        return ask(queue, 0, "GEMM",
                    {{p.a, bytes(p.aBatch, aUp ? p.depth : p.rows, p.aStride, aUp ? p.rows : p.depth, e), false},
                     {p.b, bytes(p.bBatch, bUp ? p.columns : p.depth, p.bStride, bUp ? p.depth : p.columns, e), false},
                     {p.bias, times(p.columns, e), false},
@@ -408,14 +407,16 @@ int step(StagewrightQueue* queue, int32_t kind, const StagewrightStep* given, co
         });
     });
 }
-int narrow(StagewrightQueue* queue, std::uint64_t count, const float* x, void* elements)
+int toElements(StagewrightQueue* queue, std::uint64_t count, const float* x, void* elements)
 {
-    if (std::string fault = gridFault("narrowing", flatBlocks(count)); !fault.empty()) return failed(std::move(fault));
+    if (std::string fault = gridFault("rounding to elements", flatBlocks(count)); !fault.empty())
+        return failed(std::move(fault));
     return withElements(queue, [&](auto element) {
-        return ask(queue, 0, "narrowing", {{x, count * 4, false}, {elements, count * width(queue), true}}, [=] {
-            using E = decltype(element);
-            for (std::uint64_t i = 0; i < count; ++i) E::store(row<E>(elements, 0), i, x[i]);
-        });
+        return ask(queue, 0, "rounding to elements", {{x, count * 4, false}, {elements, count * width(queue), true}},
+                   [=] {
+                       using E = decltype(element);
+                       for (std::uint64_t i = 0; i < count; ++i) E::store(row<E>(elements, 0), i, x[i]);
+                   });
     });
 }
 
@@ -457,20 +458,20 @@ const StagewrightCudaTable table = {STAGEWRIGHT_CUDA_ABI,
                                     add,
                                     squareSum,
                                     step,
-                                    narrow,
+                                    toElements,
                                     geluGrad,
-                                    openTeam,
-                                    closeTeam,
-                                    teamAwait,
-                                    teamMark,
+                                    openCommunicator,
+                                    closeCommunicator,
+                                    communicatorAwait,
+                                    communicatorMark,
                                     transfer,
                                     collect,
-                                    newTeamId,
-                                    joinTeam,
-                                    settleTeam,
+                                    newCommunicatorId,
+                                    joinCommunicator,
+                                    settleCommunicator,
                                     post,
-                                    pollTeam,
-                                    abortTeam};
+                                    pollCommunicator,
+                                    abortCommunicator};
 
 } // namespace
 

@@ -38,7 +38,7 @@ struct Thread {
 };
 thread_local Thread theThread;
 
-std::string_view wish()
+std::string_view request()
 {
     const char* text = std::getenv("STAGEWRIGHT_FAKE_CUPTI");
     return text != nullptr ? text : "";
@@ -80,7 +80,7 @@ Launch launched(const char* what, std::size_t bytes, int device, std::uint32_t q
     call.correlation = ++theCorrelation;
     call.stream = theThread.number;
     for (std::uint32_t stack = 0; stack < 3; ++stack) {
-        if (theThread.ids[stack].empty() || (wish() == "orphans" && call.correlation % 10 == 0)) continue;
+        if (theThread.ids[stack].empty() || (request() == "orphans" && call.correlation % 10 == 0)) continue;
         GpuRecord id;
         id.kind = GpuRecordKind::ExternalId;
         id.value = theThread.ids[stack].back();
@@ -109,7 +109,7 @@ void ran(const Launch& launch, std::int64_t start, std::int64_t end)
     if (!launch.traced) return;
     const std::lock_guard lock(theMutex);
     if (!theStart) return;
-    if (wish() == "lossy" && launch.record.correlation % 10 == 0) {
+    if (request() == "lossy" && launch.record.correlation % 10 == 0) {
         ++theDropped;
         return;
     }
@@ -127,8 +127,8 @@ int start(const StagewrightCuptiOptions* options)
 {
     const std::lock_guard lock(theMutex);
     theDump = options->dump != 0;
-    if (wish() == "conflict") return STAGEWRIGHT_CUPTI_CONFLICT;
-    if (wish() == "failed") {
+    if (request() == "conflict") return STAGEWRIGHT_CUPTI_CONFLICT;
+    if (request() == "failed") {
         theReason = "the fake CUPTI does not start";
         return STAGEWRIGHT_CUPTI_FAILED;
     }
@@ -173,7 +173,7 @@ int stop()
     const std::lock_guard lock(theMutex);
     demand(theDepth == 0, "the tracing is stopped while an op runs");
     theStart = false;
-    return wish() == "stays" ? 0 : 1;
+    return request() == "stays" ? 0 : 1;
 }
 // A dump without buffers, if one was requested.
 int dump(const char** bytes, std::uint64_t* size)

@@ -197,7 +197,7 @@ int askItem(StagewrightQueue* queue, LaneState& lane, int laneNumber, const char
     }
     item.nanos = nanos;
     item.asked = now();
-    item.launch = launched(what, bytes, queue->wish.device, queue->number, laneNumber, begun, item.asked);
+    item.launch = launched(what, bytes, queue->request.device, queue->number, laneNumber, begun, item.asked);
     lane.items.push_back(std::move(item));
     return 0;
 }
@@ -278,11 +278,11 @@ int give(int32_t device, void* block)
     return 0;
 }
 
-int openQueue(const StagewrightQueueWish* wish, StagewrightQueue** out)
+int openQueue(const StagewrightQueueRequest* request, StagewrightQueue** out)
 {
     const std::lock_guard lock(theMutex);
     auto queue = std::make_shared<StagewrightQueue>();
-    queue->wish = *wish;
+    queue->request = *request;
     queue->number = static_cast<std::uint32_t>(theQueues.size());
     *out = queue.get();
     for (LaneState& lane : queue->lanes) theLanes.push_back(&lane);

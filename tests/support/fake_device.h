@@ -64,7 +64,7 @@ int deviceCount(int32_t* out);
 int describe(int32_t device, StagewrightCudaDevice* out);
 int take(int32_t device, std::size_t bytes, void** out);
 int give(int32_t device, void* block);
-int openQueue(const StagewrightQueueWish* wish, StagewrightQueue** out);
+int openQueue(const StagewrightQueueRequest* request, StagewrightQueue** out);
 void closeQueue(StagewrightQueue* queue);
 int enter(StagewrightQueue* queue);
 int finish(StagewrightQueue* queue);
@@ -79,19 +79,21 @@ int upload(StagewrightQueue* queue, void* to, const void* host, std::size_t byte
 int download(StagewrightQueue* queue, void* host, const void* from, std::size_t bytes);
 int finished(StagewrightQueue* queue, int32_t* out);
 
-int openTeam(StagewrightQueue* const* queues, int32_t count, StagewrightTeam** out);
-void closeTeam(StagewrightTeam* team);
-int teamAwait(StagewrightTeam* team, int32_t end, StagewrightMark* mark);
-int teamMark(StagewrightTeam* team, int32_t end, StagewrightMark** out);
-int transfer(StagewrightTeam* team, int32_t from, const void* bytes, int32_t to, void* there, std::size_t count);
-int collect(StagewrightTeam* team, int32_t kind, const float* const* from, float* const* to, std::size_t count);
-int newTeamId(StagewrightTeamId* out);
-int joinTeam(StagewrightQueue* queue, const StagewrightTeamId* id, int32_t number, int32_t count,
-             StagewrightTeam** out);
-int settleTeam(StagewrightTeam* team);
-int post(StagewrightTeam* team, const StagewrightPost* posts, int32_t count);
-int pollTeam(StagewrightTeam* team);
-void abortTeam(StagewrightTeam* team);
+int openCommunicator(StagewrightQueue* const* queues, int32_t count, StagewrightCommunicator** out);
+void closeCommunicator(StagewrightCommunicator* communicator);
+int communicatorAwait(StagewrightCommunicator* communicator, int32_t end, StagewrightMark* mark);
+int communicatorMark(StagewrightCommunicator* communicator, int32_t end, StagewrightMark** out);
+int transfer(StagewrightCommunicator* communicator, int32_t from, const void* bytes, int32_t to, void* there,
+             std::size_t count);
+int collect(StagewrightCommunicator* communicator, int32_t kind, const float* const* from, float* const* to,
+            std::size_t count);
+int newCommunicatorId(StagewrightCommunicatorId* out);
+int joinCommunicator(StagewrightQueue* queue, const StagewrightCommunicatorId* id, int32_t number, int32_t count,
+                     StagewrightCommunicator** out);
+int settleCommunicator(StagewrightCommunicator* communicator);
+int post(StagewrightCommunicator* communicator, const StagewrightPost* posts, int32_t count);
+int pollCommunicator(StagewrightCommunicator* communicator);
+void abortCommunicator(StagewrightCommunicator* communicator);
 
 } // namespace stagewright::fake
 
@@ -104,7 +106,7 @@ struct StagewrightMark {
 };
 
 struct StagewrightQueue {
-    StagewrightQueueWish wish{};
+    StagewrightQueueRequest request{};
     stagewright::fake::LaneState lanes[2];
     std::uint32_t number = 0; // of all that were ever opened
 };

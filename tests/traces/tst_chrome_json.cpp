@@ -256,7 +256,7 @@ private slots:
         QCOMPARE(QDir(folder.path()).entryList({"*.part-*"}).size(), 2); // of others
     }
 
-    // Its ranges are what its ops were read from, and are no ops once more.
+    // Its ranges are what its ops were read from: they aren't read as ops again.
     void importedRunsComeBack_data()
     {
         QTest::addColumn<QStringList>("files");

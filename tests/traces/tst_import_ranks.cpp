@@ -419,7 +419,7 @@ private slots:
         QCOMPARE(repeated, 0);
         QVERIFY(notesSay(result.runs[0], "its 2 devices are 2 ranks"));
         QCOMPARE(result.runs[0].clocks, std::string("one clock: the ranks are devices of one process"));
-        QVERIFY2(!notesSay(result.runs[0], "without a phase"), "the empty object at the end is no event");
+        QVERIFY2(!notesSay(result.runs[0], "without a phase"), "the empty object at the end is not counted");
     }
 
     void runsOfOneImportHaveDifferentNames()

@@ -138,7 +138,7 @@ const std::initializer_list<Rule> rules = {
     {K::Copy,
      {"direct_copy_kernel", "copy_kernel", "catarraybatchedcopy", "copybuffer", "copy_device_to_device", "memcpy",
       "transpose", "permute", "nchwtonhwc", "nhwctonchw", "nchw2nhwc", "tensortransform", "cast_kernel",
-      "convert_kernel", "batched_copy", "copypage", "narrowkernel"}},
+      "convert_kernel", "batched_copy", "copypage", "narrowkernel", "toelementskernel"}},
     {K::Reduction, {"reduce_kernel",    "devicereduce",      "device_reduce",
                     "devicescan",       "device_scan",       "tensor_kernel_scan",
                     "cumsum",           "cumprod",           "scankernel",

@@ -120,7 +120,7 @@ Result<AnalysisRows> stragglerRows(const Run& run, int step)
     return out;
 }
 
-std::string unknownWithoutTeams(const Run& run)
+std::string unknownWithoutCommunicators(const Run& run)
 {
     const Timeline& timeline = *run.timeline;
     for (const Edge& edge : timeline.edges()) {
@@ -134,7 +134,7 @@ std::string unknownWithoutTeams(const Run& run)
 } // namespace
 
 extern const AnalysisInfo stragglers;
-const AnalysisInfo stragglers{"stragglers", "Ranks that others wait for", stragglerColumns, unknownWithoutTeams,
+const AnalysisInfo stragglers{"stragglers", "Ranks that others wait for", stragglerColumns, unknownWithoutCommunicators,
                               stragglerRows};
 
 } // namespace analyses

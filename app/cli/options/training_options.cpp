@@ -34,7 +34,7 @@ DeviceOptions deviceOptionsOf(const TrainingChoice& choice)
 {
     DeviceOptions device;
     device.devices = choice.devices;
-    device.products = choice.products;
+    device.blas = choice.products;
     device.precision = choice.precision == "fp32"   ? Precision::Fp32
                        : choice.precision == "tf32" ? Precision::Tf32
                        : choice.precision == "bf16" ? Precision::Bf16

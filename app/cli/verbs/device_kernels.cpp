@@ -22,7 +22,7 @@ double rateOf(const KernelTime& kernel) // FLOP or bytes a nanosecond: GFLOP/s o
 void addKernelTimesOptions(OptionSet& verb, KernelTimesChoice& choice)
 {
     verb.value("--kernels", &choice.model,
-               "Time each kernel of one rank at this model's shapes, beside a large product and a large copy")
+               "Time each kernel of one rank at this model's shapes, beside a large GEMM and a large copy")
         .form("KEY=N,…");
     verb.value("--backend", &choice.backend, "With --kernels: the device to time [cpu]").form("NAME");
     verb.value("--microbatch-size", &choice.microbatchSize, "With --kernels: samples per microbatch [4]")

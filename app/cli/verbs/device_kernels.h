@@ -1,4 +1,4 @@
-// devices --kernels: the time of every kernel at a model's shapes, and its rate beside those of a large product and a
+// devices --kernels: the time of every kernel at a model's shapes, and its rate beside those of a large GEMM and a
 // large copy.
 #pragma once
 

@@ -1,5 +1,5 @@
 // Attention of whole sequences in bf16, forward: by the module's own kernel or by cuDNN's, whichever was measured to be
-// faster for the shape on this kind of device; kept as products' choices are (product_choice.h), so that repeated
+// faster for the shape on this kind of device; kept as GEMMs' choices are (gemm_choice.h), so that repeated
 // trainings give the same bits.
 #include <algorithm>
 #include <cstdio>
@@ -50,7 +50,8 @@ int cudnnIsChosen(StagewrightQueue& queue, const StagewrightFlash& f, bool& out)
     }
     if (!queue.attention) return 0;
     cudaDeviceProp device{};
-    if (int bad = check(cudaGetDeviceProperties(&device, queue.wish.device), "describing the CUDA device")) return bad;
+    if (int bad = check(cudaGetDeviceProperties(&device, queue.request.device), "describing the CUDA device"))
+        return bad;
     std::string key = std::string(device.name) + "; cuDNN " + std::to_string(cudnnVersion()) + "; attention of " +
                       std::to_string(f.batch) + " x " + std::to_string(f.tokens) + " tokens, " +
                       std::to_string(f.heads) + " heads of " + std::to_string(f.width) + ", rows " +

@@ -350,14 +350,14 @@ CudnnAttention::Plan* CudnnAttention::planFor(const StagewrightFlash& f)
     const Graph::Tensor sums = g.tensor(Float, column, {h * t, t, 1, 1}, Place::Memory);
     const Graph::Tensor scale = g.tensor(Float, one, one, Place::Value);
     const Graph::Tensor masked = g.tensor(Float, one, one, Place::Value);
-    const Graph::Tensor product = g.inside(Float, square), scaled = g.inside(Float, square),
-                        row = g.inside(Int32, square), later = g.inside(Int32, square),
-                        kept = g.inside(Boolean, square), score = g.inside(Float, square),
-                        most = g.inside(Float, column), below = g.inside(Float, square),
-                        power = g.inside(Float, square), total = g.inside(Float, column),
-                        logTotal = g.inside(Float, column), weight = g.inside(Bf16, square);
-    g.matmul(query, key, product);
-    g.pointwise(Multiply, product, scaled, {scale.descriptor});
+    const Graph::Tensor gemm = g.inside(Float, square), scaled = g.inside(Float, square), row = g.inside(Int32, square),
+                        later = g.inside(Int32, square), kept = g.inside(Boolean, square),
+                        score = g.inside(Float, square), most = g.inside(Float, column),
+                        below = g.inside(Float, square), power = g.inside(Float, square),
+                        total = g.inside(Float, column), logTotal = g.inside(Float, column),
+                        weight = g.inside(Bf16, square);
+    g.matmul(query, key, gemm);
+    g.pointwise(Multiply, gemm, scaled, {scale.descriptor});
     g.pointwise(Index, scaled, row, {nullptr, nullptr, 2});
     g.pointwise(Index, scaled, later, {nullptr, nullptr, 3});
     g.pointwise(NotLess, row, kept, {later.descriptor});

@@ -1,4 +1,4 @@
-// The products of warp groups on Hopper (compute capability 9.0, "sm_90a"): wgmma over descriptors of tiles in shared
+// The GEMMs of warp groups on Hopper (compute capability 9.0, "sm_90a"): wgmma over descriptors of tiles in shared
 // memory, for bodies written over `Groups` (engine/cuda/group_tiles.h). Formats: PTX ISA, "Asynchronous Warpgroup Level
 // Matrix Multiply-Accumulate".
 #pragma once
@@ -27,15 +27,15 @@ struct DeviceGroups : DeviceThreads {
 
     // What cp.async and ordinary stores wrote is seen by the matrix units.
     __device__ void copiesReady() const { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
-    __device__ void beginProducts() const { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
-    __device__ void endProducts() const
+    __device__ void beginGemm() const { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+    __device__ void endGemm() const
     {
         asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
         asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
     }
 
     // It describes a tile: pieces of 128 bytes exchanged, the next eight rows 1,024 bytes on; `leading`: bytes from one
-    // panel to the next where columns are the rows of the product, else not used.
+    // panel to the next where columns are the rows of the GEMM, else not used.
     __device__ std::uint64_t descriptor(std::uint32_t at, std::uint32_t leading) const
     {
         constexpr std::uint64_t exchangedBy128 = std::uint64_t{1} << 62;

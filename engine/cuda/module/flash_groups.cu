@@ -7,7 +7,7 @@ namespace stagewright::cuda::module {
 
 namespace {
 
-constexpr int blocksPerMultiprocessor = 2; // so that one's products run beside the other's exponentials
+constexpr int blocksPerMultiprocessor = 2; // so that one's GEMMs run beside the other's exponentials
 
 // As in flash.cu: the blocks with most to do begin first.
 __device__ int fromLast(int tiles) { return tiles - 1 - static_cast<int>(blockIdx.z); }

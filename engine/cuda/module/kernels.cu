@@ -67,9 +67,9 @@ void sumColumnsOn(cudaStream_t stream, void (*kernel)(Rows, int, int, float*), c
                                                                                                      partial);
 }
 
-// C (rows, columns) of a plain product becomes what the fused one makes.
+// C (rows, columns) of a plain GEMM becomes what the fused one makes.
 template <typename E>
-__global__ void finishKernel(StagewrightProduct p, std::size_t count)
+__global__ void finishKernel(StagewrightGemm p, std::size_t count)
 {
     const std::size_t i = flatIndex();
     if (i >= count) return;
@@ -195,7 +195,7 @@ __global__ void stepKernel(int kind, StagewrightStep s, const __grid_constant__ 
     atFour(list, [kind, &s](const StagewrightTensor& t, std::size_t i) { stepFour<E>(kind, s, t, i); });
 }
 template <typename E>
-__global__ void narrowKernel(std::size_t count, const float* x, void* elements)
+__global__ void toElementsKernel(std::size_t count, const float* x, void* elements)
 {
     if (flatIndex() < count) E::store(row<E>(elements, 0), flatIndex(), x[flatIndex()]);
 }
@@ -213,7 +213,7 @@ template <typename Launch>
 int onElements(StagewrightQueue* queue, const char* what, Launch&& launch)
 {
     if (int bad = queue->enter()) return bad;
-    if (queue->wish.narrow != 0)
+    if (queue->request.bf16 != 0)
         launch(Bf16{});
     else
         launch(Fp32{});
@@ -267,10 +267,10 @@ int normBackward(StagewrightQueue* queue, const StagewrightNorm* n)
     });
 }
 
-int finishProduct(StagewrightQueue* queue, const StagewrightProduct& p)
+int finishGemm(StagewrightQueue* queue, const StagewrightGemm& p)
 {
     const std::size_t count = static_cast<std::size_t>(p.rows) * p.columns;
-    return onElements(queue, "end of a product", [&](auto e) {
+    return onElements(queue, "end of a GEMM", [&](auto e) {
         finishKernel<Of<decltype(e)>><<<blocksFor(count), flatThreads, 0, queue->compute()>>>(p, count);
     });
 }
@@ -294,7 +294,7 @@ int softmaxBackward(StagewrightQueue* queue, const StagewrightSoftmax* s)
 int flash(StagewrightQueue* queue, const StagewrightFlash* f)
 {
     if (int bad = queue->enter()) return bad;
-    if (queue->wish.narrow != 0 && fitsTiles(*f)) return attend(queue, *f);
+    if (queue->request.bf16 != 0 && fitsTiles(*f)) return attend(queue, *f);
     return onElements(queue, "attention", [&](auto e) {
         flashKernel<Of<decltype(e)>, FlashPass::Forward><<<flashGrid(*f), rowThreads, 0, queue->compute()>>>(*f);
     });
@@ -302,7 +302,7 @@ int flash(StagewrightQueue* queue, const StagewrightFlash* f)
 
 int flashBackward(StagewrightQueue* queue, const StagewrightFlash* f)
 {
-    const bool tiles = queue->wish.narrow != 0 && fitsTiles(*f);
+    const bool tiles = queue->request.bf16 != 0 && fitsTiles(*f);
     const int bad = onElements(queue, "attention backward", [&](auto e) {
         using E = Of<decltype(e)>;
         flashKernel<E, FlashPass::Inner><<<flashGrid(*f), rowThreads, 0, queue->compute()>>>(*f);
@@ -387,10 +387,10 @@ int step(StagewrightQueue* queue, int32_t kind, const StagewrightStep* s, const 
     });
 }
 
-int narrow(StagewrightQueue* queue, uint64_t count, const float* x, void* elements)
+int toElements(StagewrightQueue* queue, uint64_t count, const float* x, void* elements)
 {
-    return onElements(queue, "narrowing", [&](auto e) {
-        narrowKernel<Of<decltype(e)>><<<blocksFor(count), flatThreads, 0, queue->compute()>>>(count, x, elements);
+    return onElements(queue, "rounding to elements", [&](auto e) {
+        toElementsKernel<Of<decltype(e)>><<<blocksFor(count), flatThreads, 0, queue->compute()>>>(count, x, elements);
     });
 }
 

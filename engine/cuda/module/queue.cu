@@ -113,12 +113,13 @@ int openPartition(StagewrightQueue& queue)
         return failed(std::string("the driver has no ") + d.missing +
                       ", which partitions need; it comes with CUDA 12.5");
     const std::vector<CUdevResource>* parts = nullptr;
-    if (int bad = partsOf(queue.wish.device, queue.wish.parts, parts)) return bad;
-    CUdevResource mine = (*parts)[static_cast<std::size_t>(queue.wish.part)];
+    if (int bad = partsOf(queue.request.device, queue.request.parts, parts)) return bad;
+    CUdevResource mine = (*parts)[static_cast<std::size_t>(queue.request.part)];
     CUdevResourceDesc description{};
     if (int bad = checkDriver(d.describe(&description, &mine, 1), "describing a partition")) return bad;
-    if (int bad = checkDriver(d.create(&queue.partition, description, queue.wish.device, CU_GREEN_CTX_DEFAULT_STREAM),
-                              "creating a partition"))
+    if (int bad =
+            checkDriver(d.create(&queue.partition, description, queue.request.device, CU_GREEN_CTX_DEFAULT_STREAM),
+                        "creating a partition"))
         return bad;
     if (int bad = checkDriver(d.contextOf(&queue.partitionContext, queue.partition), "the context of a partition"))
         return bad;
@@ -142,7 +143,7 @@ int markPartition(StagewrightQueue& queue, int lane, StagewrightMark** out)
     const Driver& d = driver();
     std::unique_ptr<StagewrightMark, void (*)(StagewrightMark*)> made(new (std::nothrow) StagewrightMark, dropMark);
     if (!made) return failed("out of memory");
-    made->device = queue.wish.device;
+    made->device = queue.request.device;
     const bool timed = lane == STAGEWRIGHT_COMPUTE;
     if (int bad = checkDriver(d.push(queue.partitionContext), "entering a partition")) return bad;
     CUevent event{};
@@ -179,24 +180,24 @@ int open(StagewrightQueue& queue)
 {
     if (int bad = queue.enter()) return bad;
     if (int bad = check(cudaFree(nullptr), "opening the CUDA device")) return bad; // makes its context
-    openPeers(queue.wish.device);
+    openPeers(queue.request.device);
     int hostPages = 0;
     if (int bad = check(
-            cudaDeviceGetAttribute(&hostPages, cudaDevAttrPageableMemoryAccessUsesHostPageTables, queue.wish.device),
+            cudaDeviceGetAttribute(&hostPages, cudaDevAttrPageableMemoryAccessUsesHostPageTables, queue.request.device),
             "an attribute of the CUDA device"))
         return bad;
     queue.readsHost = hostPages != 0;
     int major = 0;
     int minor = 0;
-    if (int bad = check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, queue.wish.device),
+    if (int bad = check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, queue.request.device),
                         "an attribute of the CUDA device"))
         return bad;
-    if (int bad = check(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, queue.wish.device),
+    if (int bad = check(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, queue.request.device),
                         "an attribute of the CUDA device"))
         return bad;
     const char* rule = std::getenv("STAGEWRIGHT_CUDA_GROUPS");
     queue.groups = major == 9 && minor == 0 && !(rule && std::string(rule) == "off");
-    if (queue.wish.parts > 1) {
+    if (queue.request.parts > 1) {
         if (int bad = openPartition(queue)) return bad;
     } else {
         int lowest = 0;
@@ -209,8 +210,8 @@ int open(StagewrightQueue& queue)
                 return bad;
         }
     }
-    if (int bad = check(cublasLtCreate(&queue.products), "cuBLASLt")) return bad;
-    return check(cudaMalloc(&queue.workspace, workspaceBytes), "workspace of products");
+    if (int bad = check(cublasLtCreate(&queue.gemm), "cuBLASLt")) return bad;
+    return check(cudaMalloc(&queue.workspace, workspaceBytes), "workspace of GEMMs");
 }
 
 } // namespace
@@ -225,7 +226,7 @@ StagewrightQueue::~StagewrightQueue()
     plans.clear();
     attention.reset();
     if (workspace) (void)cudaFree(workspace);
-    if (products) (void)cublasLtDestroy(products);
+    if (gemm) (void)cublasLtDestroy(gemm);
     for (const cudaStream_t lane : lanes)
         if (lane) (void)cudaStreamDestroy(lane);
     if (clock) {
@@ -257,12 +258,12 @@ int give(int32_t device, void* block)
     return check(cudaFree(block), "freeing memory");
 }
 
-int openQueue(const StagewrightQueueWish* wish, StagewrightQueue** out)
+int openQueue(const StagewrightQueueRequest* request, StagewrightQueue** out)
 {
     *out = nullptr;
     std::unique_ptr<StagewrightQueue> queue(new (std::nothrow) StagewrightQueue);
     if (!queue) return failed("out of memory");
-    queue->wish = *wish;
+    queue->request = *request;
     if (int bad = open(*queue)) {
         const std::string cause = lastErrorText(); // closing may fail as well
         queue.reset();
@@ -305,7 +306,7 @@ int mark(StagewrightQueue* queue, int32_t lane, StagewrightMark** out)
 {
     *out = nullptr;
     if (int bad = queue->enter()) return bad;
-    return queue->partition ? markPartition(*queue, lane, out) : markOn(queue->lanes[lane], queue->wish.device, out);
+    return queue->partition ? markPartition(*queue, lane, out) : markOn(queue->lanes[lane], queue->request.device, out);
 }
 
 int markOn(cudaStream_t stream, int device, StagewrightMark** out)

@@ -1,4 +1,4 @@
-// A queue of the module: two streams of a device, and what its products need. One per rank, used on the rank's thread.
+// A queue of the module: two streams of a device, and what its GEMMs need. One per rank, used on the rank's thread.
 #pragma once
 
 #include <map>
@@ -15,24 +15,24 @@
 namespace stagewright::cuda::module {
 
 // The choice of cuBLASLt for one shape, kept for later calls.
-struct ProductPlan;
-struct ProductKey {
-    StagewrightProduct shape; // without pointers, alpha and beta's values
-    int alignment[3];         // of a, b, c: bytes, at most 16
-    bool fused;               // the end is requested as an epilogue
-    bool operator<(const ProductKey& other) const;
+struct GemmPlan;
+struct GemmKey {
+    StagewrightGemm shape; // without pointers, alpha and beta's values
+    int alignment[3];      // of a, b, c: bytes, at most 16
+    bool fused;            // the end is requested as an epilogue
+    bool operator<(const GemmKey& other) const;
 };
 class CudnnAttention;
-using ProductPlans = std::map<ProductKey, std::shared_ptr<ProductPlan>>;
+using GemmPlans = std::map<GemmKey, std::shared_ptr<GemmPlan>>;
 
 inline constexpr std::size_t workspaceBytes = std::size_t{32} << 20; // what cuBLASLt requests on Hopper
 
 } // namespace stagewright::cuda::module
 
 struct StagewrightQueue {
-    StagewrightQueueWish wish{};
+    StagewrightQueueRequest request{};
     cudaStream_t lanes[2] = {};
-    cublasLtHandle_t products = nullptr;
+    cublasLtHandle_t gemm = nullptr;
     void* workspace = nullptr;
     CUgreenCtx partition = nullptr;
     CUcontext partitionContext = nullptr; // the same, for what is created in it
@@ -40,7 +40,7 @@ struct StagewrightQueue {
     int multiprocessors = 0;              // of the partition; 0: the whole device
     bool groups = false;                  // the device multiplies by warp groups (compute capability 9.0)
     bool readsHost = false;               // copies may read the host's memory after the call
-    stagewright::cuda::module::ProductPlans plans;
+    stagewright::cuda::module::GemmPlans plans;
     std::shared_ptr<stagewright::cuda::module::CudnnAttention> attention; // null: not there, or not asked for yet
     bool attentionOpened = false;
     // by batch, heads, tokens, width, stride: whether cuDNN's
@@ -51,7 +51,7 @@ struct StagewrightQueue {
     // Makes the queue's device the thread's.
     int enter() const
     {
-        return stagewright::cuda::module::check(cudaSetDevice(wish.device), "choosing the CUDA device");
+        return stagewright::cuda::module::check(cudaSetDevice(request.device), "choosing the CUDA device");
     }
     cudaStream_t compute() const { return lanes[STAGEWRIGHT_COMPUTE]; }
 };
@@ -67,7 +67,7 @@ namespace stagewright::cuda::module {
 // The functions of the table, by source.
 int take(int32_t device, size_t bytes, void** out);
 int give(int32_t device, void* block);
-int openQueue(const StagewrightQueueWish* wish, StagewrightQueue** out);
+int openQueue(const StagewrightQueueRequest* request, StagewrightQueue** out);
 void closeQueue(StagewrightQueue* queue);
 int enter(StagewrightQueue* queue);
 int finish(StagewrightQueue* queue);
@@ -83,13 +83,13 @@ int clear(StagewrightQueue* queue, void* to, size_t bytes);
 int upload(StagewrightQueue* queue, void* to, const void* host, size_t bytes);
 int download(StagewrightQueue* queue, void* host, const void* from, size_t bytes);
 
-int multiply(StagewrightQueue* queue, const StagewrightProduct* product);
+int multiply(StagewrightQueue* queue, const StagewrightGemm* gemm);
 
 int norm(StagewrightQueue* queue, const StagewrightNorm* norm);
 int scaleShift(StagewrightQueue* queue, const StagewrightNorm* norm);
 int normBackward(StagewrightQueue* queue, const StagewrightNorm* norm);
 // what the epilogue does, where cuBLASLt has none
-int finishProduct(StagewrightQueue* queue, const StagewrightProduct& product);
+int finishGemm(StagewrightQueue* queue, const StagewrightGemm& gemm);
 int softmax(StagewrightQueue* queue, const StagewrightSoftmax* softmax);
 int softmaxBackward(StagewrightQueue* queue, const StagewrightSoftmax* softmax);
 int flash(StagewrightQueue* queue, const StagewrightFlash* flash);
@@ -111,22 +111,24 @@ int add(StagewrightQueue* queue, const StagewrightTensor* sums, int32_t count);
 int squareSum(StagewrightQueue* queue, const StagewrightTensor* tensors, int32_t count, double* partial, double* sum);
 int step(StagewrightQueue* queue, int32_t kind, const StagewrightStep* step, const StagewrightTensor* tensors,
          int32_t count);
-int narrow(StagewrightQueue* queue, uint64_t count, const float* x, void* elements);
+int toElements(StagewrightQueue* queue, uint64_t count, const float* x, void* elements);
 int geluGrad(StagewrightQueue* queue, int32_t rows, int32_t width, void* hidden, void* gradient, float* sums,
              float* partial);
 
-int openTeam(StagewrightQueue* const* queues, int32_t count, StagewrightTeam** out);
-void closeTeam(StagewrightTeam* team);
-int teamAwait(StagewrightTeam* team, int32_t end, StagewrightMark* mark);
-int teamMark(StagewrightTeam* team, int32_t end, StagewrightMark** out);
-int transfer(StagewrightTeam* team, int32_t from, const void* bytes, int32_t to, void* there, size_t count);
-int collect(StagewrightTeam* team, int32_t kind, const float* const* from, float* const* to, size_t count);
-int newTeamId(StagewrightTeamId* out);
-int joinTeam(StagewrightQueue* queue, const StagewrightTeamId* id, int32_t number, int32_t count,
-             StagewrightTeam** out);
-int settleTeam(StagewrightTeam* team);
-int post(StagewrightTeam* team, const StagewrightPost* posts, int32_t count);
-int pollTeam(StagewrightTeam* team);
-void abortTeam(StagewrightTeam* team);
+int openCommunicator(StagewrightQueue* const* queues, int32_t count, StagewrightCommunicator** out);
+void closeCommunicator(StagewrightCommunicator* communicator);
+int communicatorAwait(StagewrightCommunicator* communicator, int32_t end, StagewrightMark* mark);
+int communicatorMark(StagewrightCommunicator* communicator, int32_t end, StagewrightMark** out);
+int transfer(StagewrightCommunicator* communicator, int32_t from, const void* bytes, int32_t to, void* there,
+             size_t count);
+int collect(StagewrightCommunicator* communicator, int32_t kind, const float* const* from, float* const* to,
+            size_t count);
+int newCommunicatorId(StagewrightCommunicatorId* out);
+int joinCommunicator(StagewrightQueue* queue, const StagewrightCommunicatorId* id, int32_t number, int32_t count,
+                     StagewrightCommunicator** out);
+int settleCommunicator(StagewrightCommunicator* communicator);
+int post(StagewrightCommunicator* communicator, const StagewrightPost* posts, int32_t count);
+int pollCommunicator(StagewrightCommunicator* communicator);
+void abortCommunicator(StagewrightCommunicator* communicator);
 
 } // namespace stagewright::cuda::module

@@ -14,7 +14,7 @@ using layers::ConstElements;
 using layers::Elements;
 using layers::LayerMath;
 
-constexpr int largeProduct = 4096; // at most 8 times as wide as the model; on the host an eighth
+constexpr int largeGemm = 4096; // at most 8 times as wide as the model; on the host an eighth
 constexpr std::size_t largeCopy = std::size_t{64} << 20;
 
 class GptKernels final : public TimedKernels {
@@ -24,7 +24,7 @@ public:
           m_hidden(model.hidden), m_element(math.elementBytes())
     {
         ceilings();
-        products();
+        gemm();
         attention();
         norms();
         ends();
@@ -49,10 +49,10 @@ private:
     Elements elements(std::size_t count)
     {
         if (m_element == sizeof(float)) return {floats(count)};
-        Buffer narrow = m_allocator.take(m_math.words(count), {MemoryCategory::Workspace, 0, -1});
-        m_math.toElements(count, floats(count), {narrow.data()});
+        Buffer thin = m_allocator.take(m_math.words(count), {MemoryCategory::Workspace, 0, -1});
+        m_math.toElements(count, floats(count), {thin.data()});
         m_allocator.memory().finish();
-        m_buffers.back() = std::move(narrow); // instead of the floats
+        m_buffers.back() = std::move(thin); // instead of the floats
         return {m_buffers.back().data()};
     }
     const std::uint8_t* bytes(int count)
@@ -75,8 +75,8 @@ private:
     {
         all.push_back({std::move(kernel), std::move(shape), flops, bytes, std::move(call)});
     }
-    void addProduct(std::string kernel, int rows, int columns, int depth, std::function<void()> call,
-                    double resultBytes = 0)
+    void addGemm(std::string kernel, int rows, int columns, int depth, std::function<void()> call,
+                 double resultBytes = 0)
     {
         const double a = static_cast<double>(area(rows, depth)), b = static_cast<double>(area(columns, depth)),
                      c = static_cast<double>(area(rows, columns));
@@ -87,11 +87,11 @@ private:
 
     void ceilings()
     {
-        const int n = std::min(8 * m_hidden, m_allocator.memory().isHost() ? largeProduct / 8 : largeProduct);
-        addProduct("large product", n, n, n,
-                   [this, n, a = elements(area(n, n)), b = elements(area(n, n)), c = elements(area(n, n))] {
-                       m_math.linearBare(n, n, n, a, b, c);
-                   });
+        const int n = std::min(8 * m_hidden, m_allocator.memory().isHost() ? largeGemm / 8 : largeGemm);
+        addGemm("large GEMM", n, n, n,
+                [this, n, a = elements(area(n, n)), b = elements(area(n, n)), c = elements(area(n, n))] {
+                    m_math.linearBare(n, n, n, a, b, c);
+                });
         float* from = floats(largeCopy / sizeof(float));
         float* to = floats(largeCopy / sizeof(float));
         add("large copy", fmt::format("{} MiB", largeCopy >> 20), 0, 2.0 * largeCopy,
@@ -99,48 +99,47 @@ private:
     }
 
     // The four linear layers of a block and the head: forward with its end, gradient of the input, of the weight.
-    void products()
+    void gemm()
     {
         const int h = m_hidden;
-        const Elements narrow = elements(area(m_rows, h)), wide = elements(area(m_rows, 4 * h)),
+        const Elements thin = elements(area(m_rows, h)), wide = elements(area(m_rows, 4 * h)),
                        wide2 = elements(area(m_rows, 4 * h)), weight = elements(area(4 * h, h)),
                        bias = elements(area(4, h));
         float* gradient = floats(area(4 * h, h));
         float* sums = floats(area(4, h));
         const int rows = m_rows;
         LayerMath& math = m_math;
-        addProduct("query, key, value with bias", rows, 3 * h, h,
-                   [=, &math] { math.linear(rows, 3 * h, h, narrow, weight, bias, wide); });
-        addProduct("projection added to the stream", rows, h, h,
-                   [=, &math] { math.linearAdd(rows, h, h, wide, weight, narrow); });
-        addProduct(
+        addGemm("query, key, value with bias", rows, 3 * h, h,
+                [=, &math] { math.linear(rows, 3 * h, h, thin, weight, bias, wide); });
+        addGemm("projection added to the stream", rows, h, h,
+                [=, &math] { math.linearAdd(rows, h, h, wide, weight, thin); });
+        addGemm(
             "expand with GELU", rows, 4 * h, h,
             [=, &math] {
-                math.expand(rows, 4 * h, h, narrow, weight, bias, wide, wide2);
+                math.expand(rows, 4 * h, h, thin, weight, bias, wide, wide2);
                 math.activate(rows, 4 * h, wide, bias, wide2);
             },
             2.0 * m_element);
-        addProduct("contract added to the stream", rows, h, 4 * h,
-                   [=, &math] { math.linearAdd(rows, h, 4 * h, wide, weight, narrow); });
-        addProduct(
+        addGemm("contract added to the stream", rows, h, 4 * h,
+                [=, &math] { math.linearAdd(rows, h, 4 * h, wide, weight, thin); });
+        addGemm(
             "gradient through contract, GELU and bias sums", rows, 4 * h, h,
-            [=, &math] { math.geluInputGrad(rows, 4 * h, h, narrow, weight, bias, wide, wide2, sums); },
-            4.0 * m_element);
-        addProduct("gradient of expand's input", rows, h, 4 * h,
-                   [=, &math] { math.linearInputGrad(rows, 4 * h, h, 1, wide, weight, narrow); });
-        addProduct("gradient of projection's input", rows, h, h,
-                   [=, &math] { math.linearInputGrad(rows, h, h, 1, narrow, weight, wide); });
-        addProduct("gradient of query, key, value's input", rows, h, 3 * h,
-                   [=, &math] { math.linearInputGrad(rows, 3 * h, h, 1, wide, weight, narrow); });
-        addProduct(
+            [=, &math] { math.geluInputGrad(rows, 4 * h, h, thin, weight, bias, wide, wide2, sums); }, 4.0 * m_element);
+        addGemm("gradient of expand's input", rows, h, 4 * h,
+                [=, &math] { math.linearInputGrad(rows, 4 * h, h, 1, wide, weight, thin); });
+        addGemm("gradient of projection's input", rows, h, h,
+                [=, &math] { math.linearInputGrad(rows, h, h, 1, thin, weight, wide); });
+        addGemm("gradient of query, key, value's input", rows, h, 3 * h,
+                [=, &math] { math.linearInputGrad(rows, 3 * h, h, 1, wide, weight, thin); });
+        addGemm(
             "gradient of expand's weight", 4 * h, h, rows,
-            [=, &math] { math.linearWeightGrad(rows, 4 * h, h, 1, wide, narrow, gradient); }, 8);
-        addProduct(
+            [=, &math] { math.linearWeightGrad(rows, 4 * h, h, 1, wide, thin, gradient); }, 8);
+        addGemm(
             "gradient of projection's weight", h, h, rows,
-            [=, &math] { math.linearWeightGrad(rows, h, h, 1, wide, narrow, gradient); }, 8);
+            [=, &math] { math.linearWeightGrad(rows, h, h, 1, wide, thin, gradient); }, 8);
         const int v = m_model.vocabulary;
         const Elements logits = elements(area(rows, v)), head = elements(area(v, h));
-        addProduct("head", rows, v, h, [=, &math] { math.linearBare(rows, v, h, narrow, head, logits); });
+        addGemm("head", rows, v, h, [=, &math] { math.linearBare(rows, v, h, thin, head, logits); });
     }
 
     void attention()
@@ -159,7 +158,7 @@ private:
             {m_math.at(inputGrad, hidden), m_math.at(inputGrad, 2 * hidden), stride, true}};
         const std::string text = fmt::format("{} x {} heads of {}, {} tokens", m_samples, m_model.heads,
                                              shape.headWidth(), m_model.sequence);
-        // half of it is masked: two products of 2, halved
+        // half of it is masked: two GEMMs of 2, halved
         const double square = static_cast<double>(m_rows) * m_model.sequence * m_hidden;
         const double moved = static_cast<double>(area(m_rows, m_hidden)) * m_element;
         add("attention", text, 2 * square, 4 * moved,

@@ -126,7 +126,7 @@ public:
     Block(const StageContext& context, int layer, ParameterSet& parameters);
     void forward(Saved& saved, const PartShape& part, Earlier earlier, Elements stream, Forward how) const;
     Buffer inputGrad(Saved& saved, const PartShape& part, Earlier earlier, Buffer outputGrad) const;
-    // Of several parts: their rows stacked in workspace, one product a matrix. Of one: no copy.
+    // Of several parts: their rows stacked in workspace, one GEMM a matrix. Of one: no copy.
     void weightGrad(std::span<const Pending<Saved>> parts) const;
 
 private:

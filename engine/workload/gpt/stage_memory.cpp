@@ -21,9 +21,9 @@ AttentionMemory attentionOf(const ModelConfig& model, int microbatchSize, const 
     if (!layout.onDevice()) {
         const cpu::AttentionShape shape{microbatchSize, model.sequence, model.hidden, model.heads};
         if (layout.elementBytes < floatBytes)
-            return {floatBytes * static_cast<Bytes>(cpu::narrow::probabilityFloats(shape)),
-                    floatBytes * static_cast<Bytes>(std::max(cpu::narrow::forwardWorkspace(shape),
-                                                             cpu::narrow::backwardWorkspace(shape)))};
+            return {floatBytes * static_cast<Bytes>(cpu::bf16::probabilityFloats(shape)),
+                    floatBytes * static_cast<Bytes>(std::max(cpu::bf16::forwardWorkspace(shape),
+                                                             cpu::bf16::backwardWorkspace(shape)))};
         return {floatBytes * static_cast<Bytes>(cpu::probabilityCount(shape)),
                 floatBytes * static_cast<Bytes>(cpu::attentionWorkspace(shape))};
     }
@@ -37,19 +37,17 @@ AttentionMemory attentionOf(const ModelConfig& model, int microbatchSize, const 
     return {microbatchSize * sample, sample};
 }
 
-// On a CPU a product's results wait in fp32 before they are rounded to bf16: while the activation is there (the last
-// product of a block's forward) or beside stream and norm. A head without blocks has its norm beside the stream.
-Bytes narrowWorkspace(const ModelConfig& model, const StageSlice& slice, int rows, Bytes stream, Bytes attention)
+// On a CPU a GEMM's results wait in fp32 before they are rounded to bf16: while the activation is there (the last
+// GEMM of a block's forward) or beside stream and norm. A head without blocks has its norm beside the stream.
+Bytes bf16Workspace(const ModelConfig& model, const StageSlice& slice, int rows, Bytes stream, Bytes attention)
 {
-    const auto product = [&](int columns) {
-        return floatBytes * static_cast<Bytes>(cpu::narrow::productWorkspace(rows, columns));
+    const auto gemm = [&](int columns) {
+        return floatBytes * static_cast<Bytes>(cpu::bf16::gemmWorkspace(rows, columns));
     };
     Bytes workspace = stream;
     if (slice.layerCount > 0)
-        workspace =
-            std::max(5 * stream + product(model.hidden), 2 * stream + std::max(attention, product(4 * model.hidden)));
-    if (slice.last)
-        workspace = std::max({workspace, 2 * stream + product(model.vocabulary), stream + product(model.hidden)});
+        workspace = std::max(5 * stream + gemm(model.hidden), 2 * stream + std::max(attention, gemm(4 * model.hidden)));
+    if (slice.last) workspace = std::max({workspace, 2 * stream + gemm(model.vocabulary), stream + gemm(model.hidden)});
     return workspace;
 }
 
@@ -85,7 +83,7 @@ StageMemory stageMemoryOf(const ModelConfig& model, const StageSlice& slice, int
     // computes at once.
     Bytes workspace = stream;
     if (!layout.onDevice() && element < floatBytes)
-        workspace = narrowWorkspace(model, slice, static_cast<int>(rows), stream, attention.workspace);
+        workspace = bf16Workspace(model, slice, static_cast<int>(rows), stream, attention.workspace);
     else if (layers > 0)
         workspace = std::max((layout.onDevice() ? 6 : 5) * stream, 2 * stream + attention.workspace);
     else if (slice.last)

@@ -24,7 +24,7 @@ inline constexpr std::array runtimeCalls
 #endif
 };
 // Not compared with their work: one launch of a graph has many kernels, and a memset of no bytes, as cuBLASLt asks for
-// before some products, puts nothing on the device.
+// before some GEMMs, puts nothing on the device.
 inline constexpr std::array runtimeOtherCalls{
     CUPTI_RUNTIME_TRACE_CBID_cudaGraphLaunch_v10000,
     CUPTI_RUNTIME_TRACE_CBID_cudaGraphLaunch_ptsz_v10000,

@@ -71,7 +71,7 @@ private:
 
     bool hasOwner(std::uint32_t thread) const { return thread < m_owners.size() && m_owners[thread] != ofNone; }
 
-    // A step of a process that is no rank's, the host of several devices, is a step of all.
+    // A step of a process without a rank, such as the host of several devices, is a step of all ranks.
     void sharedSteps()
     {
         for (const ForeignSpan& span : m_whole.annotations)

@@ -1,6 +1,6 @@
-// RankTeam: what the ranks of one training share besides messages: they meet, know each other's norms, stop together;
-// and what ranks elsewhere recorded comes to the one who steps the training. Threads share memory (thread_team.cpp);
-// processes send bytes (process_team.h). One per training.
+// RankCommunicator: what the ranks of one training share besides messages: they meet, know each other's norms, stop together;
+// and what ranks elsewhere recorded comes to the one who steps the training. Threads share memory (thread_communicator.cpp);
+// processes send bytes (process_communicator.h). One per training.
 #pragma once
 
 #include <functional>
@@ -47,9 +47,9 @@ struct StageWeights {
     std::vector<ParameterView> views(); // into it
 };
 
-class RankTeam {
+class RankCommunicator {
 public:
-    virtual ~RankTeam() = default;
+    virtual ~RankCommunicator() = default;
     virtual bool isHere(int rank) const = 0;    // in this process
     virtual bool leads() const { return true; } // this process's caller steps the training; the others serve
 

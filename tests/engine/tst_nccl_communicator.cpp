@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "engine/cuda/module/nccl_team.h"
+#include "engine/cuda/module/nccl_communicator.h"
 
 using namespace stagewright::cuda::module;
 using namespace std::chrono_literals;
@@ -143,7 +143,7 @@ using Calls = std::vector<std::string>;
 
 } // namespace
 
-class TestNcclTeam : public QObject {
+class TestNcclCommunicator : public QObject {
     Q_OBJECT
 
     NcclFunctions m_functions = functions();
@@ -159,8 +159,8 @@ private slots:
     void endsAreOpenedInOneGroup()
     {
         {
-            NcclTeam team(m_functions, enter);
-            QCOMPARE(team.open({{3, nullptr}, {1, nullptr}}), 0);
+            NcclCommunicator communicator(m_functions, enter);
+            QCOMPARE(communicator.open({{3, nullptr}, {1, nullptr}}), 0);
             QCOMPARE(library->taken(), (Calls{"group", "init 0 of 2 on 3", "init 1 of 2 on 1", "end"}));
         }
         QCOMPARE(library->taken(), (Calls{"destroy 0", "destroy 1"}));
@@ -169,45 +169,45 @@ private slots:
     // A send is never without its receive.
     void messagesAreGrouped()
     {
-        NcclTeam team(m_functions, enter);
-        QCOMPARE(team.open({{0, nullptr}, {1, nullptr}}), 0);
+        NcclCommunicator communicator(m_functions, enter);
+        QCOMPARE(communicator.open({{0, nullptr}, {1, nullptr}}), 0);
         (void)library->taken();
-        QCOMPARE(team.transfer(0, this, 1, this, 64), 0);
+        QCOMPARE(communicator.transfer(0, this, 1, this, 64), 0);
         QCOMPARE(library->taken(), (Calls{"group", "send 64 0>1 on 0", "receive 64 1<0 on 1", "end"}));
-        QCOMPARE(team.transfer(1, this, 0, this, 8), 0);
+        QCOMPARE(communicator.transfer(1, this, 0, this, 8), 0);
         QCOMPARE(library->taken(), (Calls{"group", "receive 8 0<1 on 0", "send 8 1>0 on 1", "end"}));
     }
 
     void collectivesAreGroupedOverAllEnds()
     {
-        NcclTeam team(m_functions, enter);
-        QCOMPARE(team.open({{0, nullptr}, {1, nullptr}, {2, nullptr}}), 0);
+        NcclCommunicator communicator(m_functions, enter);
+        QCOMPARE(communicator.open({{0, nullptr}, {1, nullptr}, {2, nullptr}}), 0);
         (void)library->taken();
         const std::vector<const float*> from(3);
         const std::vector<float*> to(3);
-        QCOMPARE(team.allReduce(from, to, 5), 0);
+        QCOMPARE(communicator.allReduce(from, to, 5), 0);
         QCOMPARE(library->taken(),
                  (Calls{"group", "all-reduce 5 at 0", "all-reduce 5 at 1", "all-reduce 5 at 2", "end"}));
-        QCOMPARE(team.reduceScatter(from, to, 2), 0);
+        QCOMPARE(communicator.reduceScatter(from, to, 2), 0);
         QCOMPARE(library->taken(),
                  (Calls{"group", "reduce-scatter 2 at 0", "reduce-scatter 2 at 1", "reduce-scatter 2 at 2", "end"}));
-        QCOMPARE(team.allGather(from, to, 2), 0);
+        QCOMPARE(communicator.allGather(from, to, 2), 0);
         QCOMPARE(library->taken(),
                  (Calls{"group", "all-gather 2 at 0", "all-gather 2 at 1", "all-gather 2 at 2", "end"}));
     }
 
-    // One end of a team whose others are in other processes: only its own side is posted, in the caller's order.
+    // One end of a communicator whose others are in other processes: only its own side is posted, in the caller's order.
     void anEndOfOthers()
     {
         {
-            NcclTeam team(m_functions, enter);
-            QCOMPARE(team.join({2, nullptr}, {}, 1, 3), 0);
-            QCOMPARE(team.settle(), 0);
+            NcclCommunicator communicator(m_functions, enter);
+            QCOMPARE(communicator.join({2, nullptr}, {}, 1, 3), 0);
+            QCOMPARE(communicator.settle(), 0);
             QCOMPARE(library->taken(), (Calls{"init 1 of 3 on 2"}));
-            QCOMPARE(team.post({{true, 0, this, 64}, {false, 2, this, 8}, {true, 2, this, 4}}), 0);
+            QCOMPARE(communicator.post({{true, 0, this, 64}, {false, 2, this, 8}, {true, 2, this, 4}}), 0);
             QCOMPARE(library->taken(),
                      (Calls{"group", "send 64 1>0 on 2", "receive 8 1<2 on 2", "send 4 1>2 on 2", "end"}));
-            QCOMPARE(team.poll(), 0);
+            QCOMPARE(communicator.poll(), 0);
         }
         QCOMPARE(library->taken(), (Calls{"destroy 1"}));
     }
@@ -220,9 +220,9 @@ private slots:
         std::vector<std::thread> threads;
         for (int number = 0; number < 3; ++number)
             threads.emplace_back([&, number] {
-                NcclTeam team(m_functions, enter, 20s);
-                failed += team.join({number, nullptr}, {}, number, 3);
-                failed += team.settle();
+                NcclCommunicator communicator(m_functions, enter, 20s);
+                failed += communicator.join({number, nullptr}, {}, number, 3);
+                failed += communicator.settle();
             });
         for (std::thread& thread : threads) thread.join();
         QCOMPARE(failed.load(), 0);
@@ -230,29 +230,29 @@ private slots:
 
     void abortingEndsJoining()
     {
-        NcclTeam team(m_functions, enter);
+        NcclCommunicator communicator(m_functions, enter);
         library->awaited = 2;
-        QCOMPARE(team.join({0, nullptr}, {}, 0, 2), 0);
+        QCOMPARE(communicator.join({0, nullptr}, {}, 0, 2), 0);
         std::atomic<int> result = -1;
-        std::thread joins([&] { result = team.settle(); });
+        std::thread joins([&] { result = communicator.settle(); });
         library->waited.wait();
         QCOMPARE(result.load(), -1);
-        team.abort();
+        communicator.abort();
         joins.join();
         QCOMPARE(result.load(), 1);
-        QCOMPARE(team.error(), std::string("joining the connection between devices: aborted"));
-        QCOMPARE(team.post({{true, 1, this, 4}}), 1);
+        QCOMPARE(communicator.error(), std::string("joining the connection between devices: aborted"));
+        QCOMPARE(communicator.post({{true, 1, this, 4}}), 1);
         QCOMPARE(library->taken(), (Calls{"init 0 of 2 on 0", "abort 0"}));
     }
 
     void aFailedPostAborts()
     {
-        NcclTeam team(m_functions, enter);
-        QCOMPARE(team.join({0, nullptr}, {}, 0, 2), 0);
+        NcclCommunicator communicator(m_functions, enter);
+        QCOMPARE(communicator.join({0, nullptr}, {}, 0, 2), 0);
         library->onSend = ncclSystemError;
         (void)library->taken();
-        QCOMPARE(team.post({{true, 1, this, 4}, {false, 1, this, 4}}), 1);
-        QCOMPARE(team.error(), std::string("messages between devices: NCCL: system error"));
+        QCOMPARE(communicator.post({{true, 1, this, 4}, {false, 1, this, 4}}), 1);
+        QCOMPARE(communicator.error(), std::string("messages between devices: NCCL: system error"));
         QCOMPARE(library->taken(), (Calls{"group", "send 4 0>1 on 0", "end", "abort 0"}));
     }
 
@@ -264,17 +264,17 @@ private slots:
         std::string error;
         QCOMPARE(newId(none, &id, &error), 1);
         QCOMPARE(error, none.missing);
-        NcclTeam team(none, enter);
-        QCOMPARE(team.join({0, nullptr}, {}, 0, 2), 1);
-        QCOMPARE(team.error(), none.missing);
-        QCOMPARE(team.settle(), 1);
+        NcclCommunicator communicator(none, enter);
+        QCOMPARE(communicator.join({0, nullptr}, {}, 0, 2), 1);
+        QCOMPARE(communicator.error(), none.missing);
+        QCOMPARE(communicator.settle(), 1);
     }
 
     void oneRankADevice()
     {
-        NcclTeam team(m_functions, enter);
-        QCOMPARE(team.open({{1, nullptr}, {1, nullptr}}), 1);
-        QCOMPARE(team.error(), std::string("NCCL serves one rank per device, but device 1 has two"));
+        NcclCommunicator communicator(m_functions, enter);
+        QCOMPARE(communicator.open({{1, nullptr}, {1, nullptr}}), 1);
+        QCOMPARE(communicator.error(), std::string("NCCL serves one rank per device, but device 1 has two"));
         QVERIFY(library->taken().empty());
     }
 
@@ -282,24 +282,24 @@ private slots:
     {
         NcclFunctions none;
         none.missing = "NCCL can't be loaded: not there";
-        NcclTeam team(none, enter);
-        QCOMPARE(team.open({{0, nullptr}, {1, nullptr}}), 1);
-        QCOMPARE(team.error(), none.missing);
-        QCOMPARE(team.transfer(0, this, 1, this, 1), 1); // of no use, and says so
+        NcclCommunicator communicator(none, enter);
+        QCOMPARE(communicator.open({{0, nullptr}, {1, nullptr}}), 1);
+        QCOMPARE(communicator.error(), none.missing);
+        QCOMPARE(communicator.transfer(0, this, 1, this, 1), 1); // of no use, and says so
     }
 
     // Two ranks that both send and receive: whoever comes first, groups are whole and come in one order on all devices.
     void threadsDoNotInterleave()
     {
-        NcclTeam right(m_functions, enter);
-        NcclTeam left(m_functions, enter);
+        NcclCommunicator right(m_functions, enter);
+        NcclCommunicator left(m_functions, enter);
         QCOMPARE(right.open({{0, nullptr}, {1, nullptr}}), 0);
         QCOMPARE(left.open({{1, nullptr}, {0, nullptr}}), 0);
         (void)library->taken();
         constexpr int messages = 200;
         std::atomic<int> failed = 0;
-        const auto many = [&](NcclTeam& team) {
-            for (int i = 0; i < messages; ++i) failed += team.transfer(0, this, 1, this, 4);
+        const auto many = [&](NcclCommunicator& communicator) {
+            for (int i = 0; i < messages; ++i) failed += communicator.transfer(0, this, 1, this, 4);
         };
         std::thread one([&] { many(right); });
         std::thread two([&] { many(left); });
@@ -317,20 +317,20 @@ private slots:
 
     void callsUnderWayAreWaitedFor()
     {
-        NcclTeam team(m_functions, enter);
+        NcclCommunicator communicator(m_functions, enter);
         library->inProgress = 5;
-        QCOMPARE(team.open({{0, nullptr}, {1, nullptr}}), 0);
+        QCOMPARE(communicator.open({{0, nullptr}, {1, nullptr}}), 0);
         QCOMPARE(library->inProgress.load(), 0);
     }
 
     void noProgressIsAnError()
     {
-        NcclTeam team(m_functions, enter, 1ms);
-        QCOMPARE(team.open({{0, nullptr}, {1, nullptr}}), 0);
+        NcclCommunicator communicator(m_functions, enter, 1ms);
+        QCOMPARE(communicator.open({{0, nullptr}, {1, nullptr}}), 0);
         (void)library->taken();
         library->inProgress = 1 << 30;
-        QCOMPARE(team.transfer(0, this, 1, this, 4), 1);
-        QVERIFY(team.error().starts_with("a message between devices: NCCL made no progress for"));
+        QCOMPARE(communicator.transfer(0, this, 1, this, 4), 1);
+        QVERIFY(communicator.error().starts_with("a message between devices: NCCL made no progress for"));
         const Calls calls = library->taken();
         // the other end would wait forever
         QCOMPARE(Calls(calls.end() - 2, calls.end()), (Calls{"abort 0", "abort 1"}));
@@ -345,65 +345,65 @@ private slots:
     void aFailedEndAbortsBoth()
     {
         QFETCH(bool, sender);
-        NcclTeam team(m_functions, enter);
-        QCOMPARE(team.open({{0, nullptr}, {1, nullptr}}), 0);
+        NcclCommunicator communicator(m_functions, enter);
+        QCOMPARE(communicator.open({{0, nullptr}, {1, nullptr}}), 0);
         (void)library->taken();
         (sender ? library->onSend : library->onReceive) = ncclSystemError;
-        QCOMPARE(team.transfer(0, this, 1, this, 4), 1);
-        QCOMPARE(team.error(), std::string("a message between devices: NCCL: system error"));
+        QCOMPARE(communicator.transfer(0, this, 1, this, 4), 1);
+        QCOMPARE(communicator.error(), std::string("a message between devices: NCCL: system error"));
         const Calls calls = library->taken();
         QVERIFY(std::find(calls.begin(), calls.end(), "end") != calls.end()); // the group is closed all the same
         QCOMPARE(Calls(calls.end() - 2, calls.end()), (Calls{"abort 0", "abort 1"}));
         library->onSend = library->onReceive = ncclSuccess;
-        QCOMPARE(team.transfer(0, this, 1, this, 4), 1);
+        QCOMPARE(communicator.transfer(0, this, 1, this, 4), 1);
         QVERIFY(library->taken().empty());
     }
 
     void laterErrorsAreFoundByPolling()
     {
-        NcclTeam team(m_functions, enter);
-        QCOMPARE(team.open({{0, nullptr}, {1, nullptr}}), 0);
-        QCOMPARE(team.transfer(0, this, 1, this, 4), 0);
-        QCOMPARE(team.poll(), 0);
+        NcclCommunicator communicator(m_functions, enter);
+        QCOMPARE(communicator.open({{0, nullptr}, {1, nullptr}}), 0);
+        QCOMPARE(communicator.transfer(0, this, 1, this, 4), 0);
+        QCOMPARE(communicator.poll(), 0);
         (void)library->taken();
         library->later = ncclRemoteError;
-        QCOMPARE(team.poll(), 1);
-        QCOMPARE(team.error(), std::string("the connection between devices: NCCL: remote error"));
+        QCOMPARE(communicator.poll(), 1);
+        QCOMPARE(communicator.error(), std::string("the connection between devices: NCCL: remote error"));
         QCOMPARE(library->taken(), (Calls{"abort 0", "abort 1"}));
-        QCOMPARE(team.poll(), 1);
+        QCOMPARE(communicator.poll(), 1);
         QVERIFY(library->taken().empty()); // once
     }
 
     void abortingEndsACallUnderWay()
     {
-        NcclTeam team(m_functions, enter);
-        QCOMPARE(team.open({{0, nullptr}, {1, nullptr}}), 0);
+        NcclCommunicator communicator(m_functions, enter);
+        QCOMPARE(communicator.open({{0, nullptr}, {1, nullptr}}), 0);
         library->inProgress = 1 << 30;
         std::atomic<int> result = -1;
-        std::thread sender([&] { result = team.transfer(0, this, 1, this, 4); });
+        std::thread sender([&] { result = communicator.transfer(0, this, 1, this, 4); });
         QTRY_VERIFY_WITH_TIMEOUT(library->inProgress < (1 << 30), 60'000);
-        team.abort();
+        communicator.abort();
         sender.join();
         QCOMPARE(result.load(), 1);
-        QCOMPARE(team.error(), std::string("a message between devices: aborted"));
-        QCOMPARE(team.transfer(0, this, 1, this, 4), 1);
-        QCOMPARE(team.poll(), 1);
-        team.abort(); // again: nothing
+        QCOMPARE(communicator.error(), std::string("a message between devices: aborted"));
+        QCOMPARE(communicator.transfer(0, this, 1, this, 4), 1);
+        QCOMPARE(communicator.poll(), 1);
+        communicator.abort(); // again: nothing
         const Calls calls = library->taken();
         QCOMPARE(std::count(calls.begin(), calls.end(), "abort 0"), 1);
     }
 
-    void abortedTeamsAreNotDestroyed()
+    void abortedCommunicatorsAreNotDestroyed()
     {
         {
-            NcclTeam team(m_functions, enter);
-            QCOMPARE(team.open({{0, nullptr}, {1, nullptr}}), 0);
-            team.abort();
+            NcclCommunicator communicator(m_functions, enter);
+            QCOMPARE(communicator.open({{0, nullptr}, {1, nullptr}}), 0);
+            communicator.abort();
             (void)library->taken();
         }
         QVERIFY(library->taken().empty());
     }
 };
 
-QTEST_GUILESS_MAIN(TestNcclTeam)
-#include "tst_nccl_team.moc"
+QTEST_GUILESS_MAIN(TestNcclCommunicator)
+#include "tst_nccl_communicator.moc"

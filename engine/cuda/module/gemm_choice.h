@@ -10,7 +10,7 @@
 
 namespace stagewright::cuda::module {
 
-struct ProductPlan {
+struct GemmPlan {
     cublasLtMatmulDesc_t description = nullptr;
     cublasLtMatrixLayout_t first = nullptr;  // of B
     cublasLtMatrixLayout_t second = nullptr; // of A
@@ -18,10 +18,10 @@ struct ProductPlan {
     cublasLtMatmulAlgo_t algorithm{};
     bool fused = false; // the end is an epilogue
 
-    ProductPlan() = default;
-    ProductPlan(const ProductPlan&) = delete;
-    ProductPlan& operator=(const ProductPlan&) = delete;
-    ~ProductPlan()
+    GemmPlan() = default;
+    GemmPlan(const GemmPlan&) = delete;
+    GemmPlan& operator=(const GemmPlan&) = delete;
+    ~GemmPlan()
     {
         if (result) cublasLtMatrixLayoutDestroy(result);
         if (second) cublasLtMatrixLayoutDestroy(second);
@@ -30,14 +30,13 @@ struct ProductPlan {
     }
 };
 
-// Bias and aux of the product's end, where it is an epilogue.
-int setEnd(const ProductPlan& plan, const StagewrightProduct& p, const void* bias, void* aux);
+// Bias and aux of the GEMM's end, where it is an epilogue.
+int setEnd(const GemmPlan& plan, const StagewrightGemm& p, const void* bias, void* aux);
 
 // algorithms: at least one, by their estimated time; each needs at most workspaceBytes. The first is taken where
-// nothing is measured: for small products and batches, in partitions, where a choice can't be kept, where the memory is
+// nothing is measured: for small GEMMs and batches, in partitions, where a choice can't be kept, where the memory is
 // out, with STAGEWRIGHT_PRODUCTS=table.
-int chooseAlgorithm(const StagewrightQueue& queue, const StagewrightProduct& p, const ProductKey& key,
-                    const ProductPlan& plan, std::span<const cublasLtMatmulAlgo_t> algorithms,
-                    cublasLtMatmulAlgo_t& out);
+int chooseAlgorithm(const StagewrightQueue& queue, const StagewrightGemm& p, const GemmKey& key, const GemmPlan& plan,
+                    std::span<const cublasLtMatmulAlgo_t> algorithms, cublasLtMatmulAlgo_t& out);
 
 } // namespace stagewright::cuda::module

@@ -1,6 +1,6 @@
-#if __has_include(<nccl.h>) // a module without it says so (teams.cpp)
+#if __has_include(<nccl.h>) // a module without it says so (communicators.cpp)
 
-#include "engine/cuda/module/nccl_team.h"
+#include "engine/cuda/module/nccl_communicator.h"
 
 #include <set>
 #include <thread>
@@ -65,12 +65,13 @@ const NcclFunctions& theNccl()
     return functions;
 }
 
-NcclTeam::NcclTeam(const NcclFunctions& nccl, std::function<int(int)> enter, std::chrono::nanoseconds patience)
+NcclCommunicator::NcclCommunicator(const NcclFunctions& nccl, std::function<int(int)> enter,
+                                   std::chrono::nanoseconds patience)
     : m_nccl(nccl), m_enter(std::move(enter)), m_patience(patience)
 {
 }
 
-NcclTeam::~NcclTeam()
+NcclCommunicator::~NcclCommunicator()
 {
     const std::lock_guard lock(m_lock);
     if (m_aborted) return;
@@ -78,21 +79,21 @@ NcclTeam::~NcclTeam()
         if (comm != nullptr) (void)m_nccl.destroy(comm);
 }
 
-int NcclTeam::failed(const char* what, ncclResult_t result)
+int NcclCommunicator::failed(const char* what, ncclResult_t result)
 {
     if (m_error.empty()) m_error = std::string(what) + ": NCCL: " + m_nccl.errorString(result);
     abortNow(); // the other ends may wait for what this one did not post
     return 1;
 }
 
-void NcclTeam::abortNow()
+void NcclCommunicator::abortNow()
 {
     if (std::exchange(m_aborted, true)) return;
     for (const ncclComm_t comm : m_comms)
         if (comm != nullptr) (void)m_nccl.abort(comm);
 }
 
-void NcclTeam::abort()
+void NcclCommunicator::abort()
 {
     m_stop = true; // who holds the lock lets go of it
     const std::lock_guard lock(m_lock);
@@ -100,7 +101,7 @@ void NcclTeam::abort()
     abortNow();
 }
 
-int NcclTeam::settle(const char* what)
+int NcclCommunicator::settle(const char* what)
 {
     const auto begin = std::chrono::steady_clock::now();
     for (const ncclComm_t comm : m_comms) {
@@ -125,7 +126,7 @@ int NcclTeam::settle(const char* what)
     return 0;
 }
 
-bool NcclTeam::closed()
+bool NcclCommunicator::closed()
 {
     if (!m_aborted && !m_stop && !m_ends.empty()) return false;
     if (m_error.empty())
@@ -136,7 +137,7 @@ bool NcclTeam::closed()
 
 // Everything that `work` posts, as one group; end by end.
 template <typename Work>
-int NcclTeam::groupLocked(const char* what, Work&& work)
+int NcclCommunicator::groupLocked(const char* what, Work&& work)
 {
     const std::lock_guard lock(m_lock);
     if (closed()) return 1;
@@ -151,7 +152,7 @@ int NcclTeam::groupLocked(const char* what, Work&& work)
 }
 
 template <typename Work>
-int NcclTeam::group(const char* what, Work&& work)
+int NcclCommunicator::group(const char* what, Work&& work)
 {
     const std::lock_guard order(issuing());
     return groupLocked(what, std::forward<Work>(work));
@@ -167,7 +168,7 @@ int newId(const NcclFunctions& nccl, ncclUniqueId* id, std::string* error)
     return 1;
 }
 
-int NcclTeam::join(End end, const ncclUniqueId& id, int number, int count)
+int NcclCommunicator::join(End end, const ncclUniqueId& id, int number, int count)
 {
     const char* what = "joining the connection between devices";
     const std::lock_guard lock(m_lock);
@@ -185,13 +186,13 @@ int NcclTeam::join(End end, const ncclUniqueId& id, int number, int count)
     return begun == ncclSuccess || begun == ncclInProgress ? 0 : failed(what, begun);
 }
 
-int NcclTeam::settle()
+int NcclCommunicator::settle()
 {
     const std::lock_guard lock(m_lock);
     return closed() ? 1 : settle("joining the connection between devices");
 }
 
-int NcclTeam::post(const std::vector<Post>& posts)
+int NcclCommunicator::post(const std::vector<Post>& posts)
 {
     return groupLocked("messages between devices", [&](std::size_t end) {
         ncclResult_t result = ncclSuccess;
@@ -205,7 +206,7 @@ int NcclTeam::post(const std::vector<Post>& posts)
     });
 }
 
-int NcclTeam::open(std::vector<End> ends)
+int NcclCommunicator::open(std::vector<End> ends)
 {
     if (!m_nccl.missing.empty()) {
         m_error = m_nccl.missing;
@@ -232,7 +233,7 @@ int NcclTeam::open(std::vector<End> ends)
     });
 }
 
-int NcclTeam::transfer(int from, const void* bytes, int to, void* there, std::size_t count)
+int NcclCommunicator::transfer(int from, const void* bytes, int to, void* there, std::size_t count)
 {
     return group("a message between devices", [&](std::size_t end) {
         const auto number = static_cast<int>(end);
@@ -242,28 +243,29 @@ int NcclTeam::transfer(int from, const void* bytes, int to, void* there, std::si
     });
 }
 
-int NcclTeam::allReduce(const std::vector<const float*>& from, const std::vector<float*>& to, std::size_t count)
+int NcclCommunicator::allReduce(const std::vector<const float*>& from, const std::vector<float*>& to, std::size_t count)
 {
     return group("a sum over devices", [&](std::size_t end) {
         return m_nccl.allReduce(from[end], to[end], count, ncclFloat32, ncclSum, m_comms[end], m_ends[end].stream);
     });
 }
 
-int NcclTeam::reduceScatter(const std::vector<const float*>& from, const std::vector<float*>& to, std::size_t each)
+int NcclCommunicator::reduceScatter(const std::vector<const float*>& from, const std::vector<float*>& to,
+                                    std::size_t each)
 {
     return group("a scattered sum over devices", [&](std::size_t end) {
         return m_nccl.reduceScatter(from[end], to[end], each, ncclFloat32, ncclSum, m_comms[end], m_ends[end].stream);
     });
 }
 
-int NcclTeam::allGather(const std::vector<const float*>& from, const std::vector<float*>& to, std::size_t each)
+int NcclCommunicator::allGather(const std::vector<const float*>& from, const std::vector<float*>& to, std::size_t each)
 {
     return group("gathering from devices", [&](std::size_t end) {
         return m_nccl.allGather(from[end], to[end], each, ncclFloat32, m_comms[end], m_ends[end].stream);
     });
 }
 
-int NcclTeam::poll()
+int NcclCommunicator::poll()
 {
     const std::lock_guard lock(m_lock);
     if (m_aborted) return 1;

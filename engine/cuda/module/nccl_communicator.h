@@ -1,11 +1,11 @@
 // NCCL between devices: a communicator whose ends one thread drives, so that a send is always in one group with its
 // receive, and a collective with all its ends; or one end of a communicator whose others belong to other processes or
-// threads. No CUDA call is made here; NCCL is a table, so that tests can replace it (tests/engine/tst_nccl_team.cpp).
+// threads. No CUDA call is made here; NCCL is a table, so that tests can replace it (tests/engine/tst_nccl_communicator.cpp).
 //
-// Teams of this process are opened and used one at a time: their kernels are launched in one order on all devices, as
+// Communicators of this process are opened and used one at a time: their kernels are launched in one order on all devices, as
 // NCCL demands of communicators that share devices, and no call waits for another thread. An end of others is posted in
 // the order of its caller, which must be one that all ends follow: its calls wait for others while they connect, and so
-// hold nothing that other teams need. Kernels wait on the streams they are given.
+// hold nothing that other communicators need. Kernels wait on the streams they are given.
 #pragma once
 
 #include <atomic>
@@ -44,20 +44,20 @@ const NcclFunctions& theNccl(); // libnccl.so.2, loaded once
 // What the ends of a communicator are opened with. 0, or another number and *error says why.
 int newId(const NcclFunctions& nccl, ncclUniqueId* id, std::string* error);
 
-class NcclTeam {
+class NcclCommunicator {
 public:
     struct End {
         int device = 0;
         cudaStream_t stream = nullptr;
     };
     // enter: makes a device the calling thread's; 0: done. patience: how long a call may take in NCCL.
-    NcclTeam(const NcclFunctions& nccl, std::function<int(int device)> enter,
-             std::chrono::nanoseconds patience = std::chrono::seconds(60));
-    ~NcclTeam(); // aborted: leaves; else waits for what NCCL still has to do on the host
-    NcclTeam(const NcclTeam&) = delete;
-    NcclTeam& operator=(const NcclTeam&) = delete;
+    NcclCommunicator(const NcclFunctions& nccl, std::function<int(int device)> enter,
+                     std::chrono::nanoseconds patience = std::chrono::seconds(60));
+    ~NcclCommunicator(); // aborted: leaves; else waits for what NCCL still has to do on the host
+    NcclCommunicator(const NcclCommunicator&) = delete;
+    NcclCommunicator& operator=(const NcclCommunicator&) = delete;
 
-    // The calls below: 0, or another number and error() says why; the team is unusable then. Pointers: by end.
+    // The calls below: 0, or another number and error() says why; the communicator is unusable then. Pointers: by end.
     int open(std::vector<End> ends); // each on a device of its own
     // One end of `count`: starts; settle() waits for the others. id: newId() of one of them.
     int join(End end, const ncclUniqueId& id, int number, int count);

@@ -1,4 +1,4 @@
-#include "engine/training/process_team.h"
+#include "engine/training/process_communicator.h"
 
 #include <algorithm>
 #include <atomic>
@@ -65,15 +65,15 @@ std::optional<Error> getError(ByteReader& bytes)
     return error;
 }
 
-class Team final : public ProcessTeam {
+class Communicator final : public ProcessCommunicator {
 public:
-    Team(TrainingState& state, std::shared_ptr<ProcessJob> job, const RanksByProcess& where, int firstTag)
+    Communicator(TrainingState& state, std::shared_ptr<ProcessJob> job, const RanksByProcess& where, int firstTag)
         : m_state(state), m_job(std::move(job)), m_where(where), m_firstTag(firstTag), m_sums(state.sums.size()),
           m_reports(static_cast<std::size_t>(m_job->count())), m_heard(static_cast<std::size_t>(m_job->count()))
     {
         for (int other = 0; other < m_job->count(); ++other) m_clocks.push_back(m_job->clockOf(other));
     }
-    ~Team() override { Team::end(); }
+    ~Communicator() override { Communicator::end(); }
 
     bool isHere(int rank) const override { return m_where.processOf(rank) == m_job->index(); }
     bool leads() const override { return m_job->index() == 0; }
@@ -93,7 +93,7 @@ public:
     void end() override
     {
         if (!m_keeper.joinable()) return;
-        if (leads()) sayToAll(OrderTag, orderOf({Wish::Kind::Leave, {}, 0, 0}));
+        if (leads()) sayToAll(OrderTag, orderOf({Request::Kind::Leave, {}, 0, 0}));
         {
             const std::lock_guard lock(m_mutex);
             m_ends = true;
@@ -162,7 +162,7 @@ public:
         std::fill(m_heard.begin(), m_heard.end(), monotonicNow());
         for (auto& report : m_reports) report.reset();
         m_running = true;
-        sayToAll(OrderTag, orderOf({Wish::Kind::Step, step, 0, 0}));
+        sayToAll(OrderTag, orderOf({Request::Kind::Step, step, 0, 0}));
     }
 
     bool rested(Nanos atMost) override
@@ -198,17 +198,17 @@ public:
         m_job->say(0, m_firstTag + ReportTag, reportOf(m_state, [this](int rank) { return isHere(rank); }));
     }
 
-    std::optional<Wish> wish() override
+    std::optional<Request> request() override
     {
         const auto heard = m_job->hear(0, m_firstTag + OrderTag);
         if (!heard) return std::nullopt;
-        return ByteReader(*heard).get<Wish>();
+        return ByteReader(*heard).get<Request>();
     }
 
     Result<StageWeights> weightsOf(int stage, int rank) override
     {
         const int process = m_where.processOf(rank);
-        m_job->say(process, m_firstTag + OrderTag, orderOf({Wish::Kind::Weights, {}, stage, rank}));
+        m_job->say(process, m_firstTag + OrderTag, orderOf({Request::Kind::Weights, {}, stage, rank}));
         std::optional<std::vector<std::byte>> heard;
         const auto came = [&] { return (heard = m_job->hear(process, m_firstTag + WeightsTag)).has_value(); };
         if (!m_job->await(
@@ -229,11 +229,11 @@ public:
         now.put(monotonicNow());
         m_job->say(0, m_firstTag + ClockTag, now.take());
     }
-    void sendWeights(const Wish& wish) override
+    void sendWeights(const Request& request) override
     {
         std::vector<float> owned;
         m_job->say(0, m_firstTag + WeightsTag,
-                   bytesOf(ownedWeights(*m_state.stageOn(wish.stage, wish.rank).model, owned)));
+                   bytesOf(ownedWeights(*m_state.stageOn(request.stage, request.rank).model, owned)));
     }
 
     void stop(const Error& error) override
@@ -304,10 +304,10 @@ public:
 
 private:
     FlightLog& flightLog(int rank) { return m_state.ranks[static_cast<std::size_t>(rank)].flight; }
-    static std::vector<std::byte> orderOf(const Wish& wish)
+    static std::vector<std::byte> orderOf(const Request& request)
     {
         ByteWriter bytes;
-        bytes.put(wish);
+        bytes.put(request);
         return bytes.take();
     }
     void sayToAll(Tag tag, const std::vector<std::byte>& bytes)
@@ -322,7 +322,7 @@ private:
         for (int i = 0; i < roundTrips; ++i) {
             PingPong trip;
             trip.sent = monotonicNow();
-            m_job->say(other, m_firstTag + OrderTag, orderOf({Wish::Kind::Clock, {}, 0, 0}));
+            m_job->say(other, m_firstTag + OrderTag, orderOf({Request::Kind::Clock, {}, 0, 0}));
             std::optional<std::vector<std::byte>> pong;
             const auto came = [&] { return (pong = m_job->hear(other, m_firstTag + ClockTag)).has_value(); };
             if (!m_job->await(came, [this] { return m_state.control.stopped(); })) return;
@@ -566,11 +566,11 @@ Result<RanksByProcess> ranksByProcess(int ranks, const ProcessJob& job)
     return RanksByProcess{ranks, ranks / job.count()};
 }
 
-Result<std::unique_ptr<ProcessTeam>> makeProcessTeam(TrainingState& state, std::shared_ptr<ProcessJob> job,
-                                                     const RanksByProcess& where)
+Result<std::unique_ptr<ProcessCommunicator>>
+makeProcessCommunicator(TrainingState& state, std::shared_ptr<ProcessJob> job, const RanksByProcess& where)
 {
     STAGEWRIGHT_TRY(const auto first, job->reserveTags(TagCount));
-    return std::make_unique<Team>(state, std::move(job), where, first);
+    return std::make_unique<Communicator>(state, std::move(job), where, first);
 }
 
 } // namespace stagewright

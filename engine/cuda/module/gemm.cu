@@ -1,19 +1,19 @@
-// Matrix products by cuBLASLt. Its matrices are column-major: a row-major C = op(A) op(B) is its Cᵀ = op(B)ᵀ op(A)ᵀ, so
+// GEMMs by cuBLASLt. Its matrices are column-major: a row-major C = op(A) op(B) is its Cᵀ = op(B)ᵀ op(A)ᵀ, so
 // that A and B change places and nothing is transposed. Where it has no algorithm for a fused end, the end is a kernel
 // of its own.
 #include <cstdint>
 #include <cstring>
 #include <tuple>
 
-#include "engine/cuda/module/product_choice.h"
-#include "engine/cuda/product_rules.h"
+#include "engine/cuda/gemm_rules.h"
+#include "engine/cuda/module/gemm_choice.h"
 
 namespace stagewright::cuda::module {
 
-bool ProductKey::operator<(const ProductKey& other) const
+bool GemmKey::operator<(const GemmKey& other) const
 {
-    const auto all = [](const ProductKey& k) {
-        const StagewrightProduct& p = k.shape;
+    const auto all = [](const GemmKey& k) {
+        const StagewrightGemm& p = k.shape;
         return std::make_tuple(p.kind, p.rows, p.columns, p.depth, p.finish, p.floats, p.beta, p.aStride, p.bStride,
                                p.cStride, p.aBatch, p.bBatch, p.cBatch, p.batches, k.alignment[0], k.alignment[1],
                                k.alignment[2], k.fused);
@@ -27,22 +27,22 @@ namespace {
 int alignmentOf(const void* pointer, std::int64_t batchBytes)
 {
     const std::uintptr_t places = reinterpret_cast<std::uintptr_t>(pointer) | static_cast<std::uintptr_t>(batchBytes);
-    int alignment = productAlignment;
+    int alignment = gemmAlignment;
     while (alignment > 1 && places % static_cast<std::uintptr_t>(alignment) != 0) alignment /= 2;
     return alignment;
 }
 
-ProductKey keyOf(const StagewrightQueue& queue, const StagewrightProduct& p)
+GemmKey keyOf(const StagewrightQueue& queue, const StagewrightGemm& p)
 {
-    ProductKey key{};
+    GemmKey key{};
     key.shape = p;
     key.shape.beta = p.beta == 0.0F ? 0.0F : 1.0F; // whether C is read
-    const bool narrow = queue.wish.narrow != 0;
+    const bool bf16 = queue.request.bf16 != 0;
     const bool more = p.batches > 1;
-    key.alignment[0] = alignmentOf(p.a, more ? p.aBatch * (narrow ? 2 : 4) : 0);
-    key.alignment[1] = alignmentOf(p.b, more ? p.bBatch * (narrow ? 2 : 4) : 0);
-    key.alignment[2] = alignmentOf(p.c, more ? p.cBatch * (narrow && p.floats == 0 ? 2 : 4) : 0);
-    key.fused = endIsFused(p, narrow, queue.wish.tf32 != 0);
+    key.alignment[0] = alignmentOf(p.a, more ? p.aBatch * (bf16 ? 2 : 4) : 0);
+    key.alignment[1] = alignmentOf(p.b, more ? p.bBatch * (bf16 ? 2 : 4) : 0);
+    key.alignment[2] = alignmentOf(p.c, more ? p.cBatch * (bf16 && p.floats == 0 ? 2 : 4) : 0);
+    key.fused = endIsFused(p, bf16, queue.request.tf32 != 0);
     return key;
 }
 
@@ -67,8 +67,7 @@ int layout(cublasLtMatrixLayout_t& out, cudaDataType_t type, int rows, int colum
 template <typename Value>
 int set(cublasLtMatmulDesc_t description, cublasLtMatmulDescAttributes_t attribute, const Value& value)
 {
-    return check(cublasLtMatmulDescSetAttribute(description, attribute, &value, sizeof value),
-                 "description of a product");
+    return check(cublasLtMatmulDescSetAttribute(description, attribute, &value, sizeof value), "description of a GEMM");
 }
 
 cublasLtEpilogue_t epilogueOf(int finish)
@@ -80,13 +79,13 @@ cublasLtEpilogue_t epilogueOf(int finish)
     }
 }
 
-int choose(StagewrightQueue& queue, const StagewrightProduct& p, const ProductKey& key, bool fused, ProductPlan& plan)
+int choose(StagewrightQueue& queue, const StagewrightGemm& p, const GemmKey& key, bool fused, GemmPlan& plan)
 {
-    const cudaDataType_t element = queue.wish.narrow != 0 ? CUDA_R_16BF : CUDA_R_32F;
+    const cudaDataType_t element = queue.request.bf16 != 0 ? CUDA_R_16BF : CUDA_R_32F;
     const cublasComputeType_t compute =
-        queue.wish.narrow == 0 && queue.wish.tf32 != 0 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+        queue.request.bf16 == 0 && queue.request.tf32 != 0 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
     plan.fused = fused;
-    if (int bad = check(cublasLtMatmulDescCreate(&plan.description, compute, CUDA_R_32F), "description of a product"))
+    if (int bad = check(cublasLtMatmulDescCreate(&plan.description, compute, CUDA_R_32F), "description of a GEMM"))
         return bad;
     // Column-major: B is (columns of B, rows of B), so that A·Bᵀ takes it transposed.
     const cublasOperation_t opFirst = p.kind == STAGEWRIGHT_A_BT ? CUBLAS_OP_T : CUBLAS_OP_N;
@@ -108,7 +107,7 @@ int choose(StagewrightQueue& queue, const StagewrightProduct& p, const ProductKe
         }
         // The choice considers the alignment of these pointers but does not read them: it must not depend on the
         // addresses of the first call.
-        void* const place = reinterpret_cast<void*>(std::uintptr_t{productAlignment});
+        void* const place = reinterpret_cast<void*>(std::uintptr_t{gemmAlignment});
         if (int bad = setEnd(plan, p, place, place)) return bad;
     }
     const bool aUp = p.kind == STAGEWRIGHT_AT_B;
@@ -124,13 +123,13 @@ int choose(StagewrightQueue& queue, const StagewrightProduct& p, const ProductKe
         return bad;
 
     cublasLtMatmulPreference_t preference = nullptr;
-    if (int bad = check(cublasLtMatmulPreferenceCreate(&preference), "choice of a product")) return bad;
+    if (int bad = check(cublasLtMatmulPreferenceCreate(&preference), "choice of a GEMM")) return bad;
     const std::unique_ptr<std::remove_pointer_t<cublasLtMatmulPreference_t>,
                           cublasStatus_t (*)(cublasLtMatmulPreference_t)>
         owner(preference, cublasLtMatmulPreferenceDestroy);
     const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t attribute, const auto& value) {
         return check(cublasLtMatmulPreferenceSetAttribute(preference, attribute, &value, sizeof value),
-                     "choice of a product");
+                     "choice of a GEMM");
     };
     const std::uint64_t workspace = workspaceBytes;
     if (int bad = prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, workspace)) return bad;
@@ -145,8 +144,8 @@ int choose(StagewrightQueue& queue, const StagewrightProduct& p, const ProductKe
     cublasLtMatmulHeuristicResult_t found[asked] = {};
     int count = 0;
     const cublasStatus_t status =
-        cublasLtMatmulAlgoGetHeuristic(queue.products, plan.description, plan.first, plan.second, plan.result,
-                                       plan.result, preference, asked, found, &count);
+        cublasLtMatmulAlgoGetHeuristic(queue.gemm, plan.description, plan.first, plan.second, plan.result, plan.result,
+                                       preference, asked, found, &count);
     cublasLtMatmulAlgo_t algorithms[asked] = {}; // by their estimated time
     std::size_t valid = 0;
     for (int i = 0; status == CUBLAS_STATUS_SUCCESS && i < count; ++i)
@@ -154,7 +153,7 @@ int choose(StagewrightQueue& queue, const StagewrightProduct& p, const ProductKe
             algorithms[valid++] = found[i].algo;
     if (valid == 0) {
         lastErrorText() =
-            std::string("cuBLASLt has no product of ") + std::to_string(p.rows) + " x " + std::to_string(p.columns) +
+            std::string("cuBLASLt has no GEMM of ") + std::to_string(p.rows) + " x " + std::to_string(p.columns) +
             " x " + std::to_string(p.depth) + ": " +
             cublasLtGetStatusString(status == CUBLAS_STATUS_SUCCESS ? CUBLAS_STATUS_NOT_SUPPORTED : status);
         return 1;
@@ -162,18 +161,18 @@ int choose(StagewrightQueue& queue, const StagewrightProduct& p, const ProductKe
     return chooseAlgorithm(queue, p, key, plan, {algorithms, valid}, plan.algorithm);
 }
 
-int planFor(StagewrightQueue& queue, const StagewrightProduct& p, ProductPlan*& out)
+int planFor(StagewrightQueue& queue, const StagewrightGemm& p, GemmPlan*& out)
 {
-    const ProductKey key = keyOf(queue, p);
+    const GemmKey key = keyOf(queue, p);
     const auto known = queue.plans.find(key);
     if (known != queue.plans.end()) {
         out = known->second.get();
         return 0;
     }
-    auto plan = std::make_shared<ProductPlan>();
+    auto plan = std::make_shared<GemmPlan>();
     if (choose(queue, p, key, key.fused, *plan) != 0) {
         if (p.finish == STAGEWRIGHT_PLAIN || !key.fused) return 1;
-        plan = std::make_shared<ProductPlan>();
+        plan = std::make_shared<GemmPlan>();
         if (int bad = choose(queue, p, key, false, *plan)) return bad;
     }
     out = plan.get();
@@ -183,7 +182,7 @@ int planFor(StagewrightQueue& queue, const StagewrightProduct& p, ProductPlan*& 
 
 } // namespace
 
-int setEnd(const ProductPlan& plan, const StagewrightProduct& p, const void* bias, void* aux)
+int setEnd(const GemmPlan& plan, const StagewrightGemm& p, const void* bias, void* aux)
 {
     if (p.finish == STAGEWRIGHT_PLAIN || !plan.fused) return 0;
     if (p.bias)
@@ -192,21 +191,19 @@ int setEnd(const ProductPlan& plan, const StagewrightProduct& p, const void* bia
     return set(plan.description, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, aux);
 }
 
-int multiply(StagewrightQueue* queue, const StagewrightProduct* product)
+int multiply(StagewrightQueue* queue, const StagewrightGemm* gemm)
 {
     if (int bad = queue->enter()) return bad;
-    if (std::string fault = productFault(*product, queue->wish.narrow != 0); !fault.empty())
-        return failed(std::move(fault));
-    ProductPlan* plan = nullptr;
-    if (int bad = planFor(*queue, *product, plan)) return bad;
-    if (int bad = setEnd(*plan, *product, product->bias, product->aux)) return bad;
-    if (int bad =
-            check(cublasLtMatmul(queue->products, plan->description, &product->alpha, product->b, plan->first,
-                                 product->a, plan->second, &product->beta, product->c, plan->result, product->c,
-                                 plan->result, &plan->algorithm, queue->workspace, workspaceBytes, queue->compute()),
-                  "a product"))
+    if (std::string fault = gemmFault(*gemm, queue->request.bf16 != 0); !fault.empty()) return failed(std::move(fault));
+    GemmPlan* plan = nullptr;
+    if (int bad = planFor(*queue, *gemm, plan)) return bad;
+    if (int bad = setEnd(*plan, *gemm, gemm->bias, gemm->aux)) return bad;
+    if (int bad = check(cublasLtMatmul(queue->gemm, plan->description, &gemm->alpha, gemm->b, plan->first, gemm->a,
+                                       plan->second, &gemm->beta, gemm->c, plan->result, gemm->c, plan->result,
+                                       &plan->algorithm, queue->workspace, workspaceBytes, queue->compute()),
+                        "a GEMM"))
         return bad;
-    return plan->fused || product->finish == STAGEWRIGHT_PLAIN ? 0 : finishProduct(queue, *product);
+    return plan->fused || gemm->finish == STAGEWRIGHT_PLAIN ? 0 : finishGemm(queue, *gemm);
 }
 
 } // namespace stagewright::cuda::module

@@ -1,11 +1,11 @@
-// bf16 elements: products of them summed up in fp32, rounded as they are stored; everything else computed in fp32.
-#include "engine/cpu/narrow_math.h"
+// bf16 elements: GEMMs of them summed up in fp32, rounded as they are stored; everything else computed in fp32.
+#include "engine/cpu/bf16_math.h"
 
 #include <algorithm>
 
 #include "engine/cpu/attention.h"
+#include "engine/cpu/bf16_attention.h"
 #include "engine/cpu/cpu_math.h"
-#include "engine/cpu/narrow_attention.h"
 #include "engine/cpu/shared_math.h"
 
 namespace stagewright::cpu {
@@ -17,11 +17,10 @@ using namespace layers;
 const BFloat16* elementsOf(ConstElements elements) { return static_cast<const BFloat16*>(elements.data); }
 BFloat16* elementsOf(Elements elements) { return static_cast<BFloat16*>(elements.data); }
 
-class NarrowMath final : public SharedMath {
+class Bf16Math final : public SharedMath {
 public:
-    NarrowMath(const NarrowProducts& products, Allocator& allocator, int stage)
-        : m_products(products),
-          m_allocator(allocator), m_tag{MemoryCategory::Workspace, static_cast<std::uint16_t>(stage), -1}
+    Bf16Math(const Bf16Gemm& gemm, Allocator& allocator, int stage)
+        : m_gemm(gemm), m_allocator(allocator), m_tag{MemoryCategory::Workspace, static_cast<std::uint16_t>(stage), -1}
     {
     }
 
@@ -49,34 +48,34 @@ public:
     void linear(int rows, int out, int in, ConstElements x, ConstElements weight, ConstElements bias,
                 Elements y) override
     {
-        forward(rows, out, in, x, weight, [&](int first, int columns, const float* product) {
-            n.storeRows(rows, columns, product, elementsOf(bias) + first, elementsOf(y) + first, out);
+        forward(rows, out, in, x, weight, [&](int first, int columns, const float* gemm) {
+            n.storeRows(rows, columns, gemm, elementsOf(bias) + first, elementsOf(y) + first, out);
         });
     }
     void linearAdd(int rows, int out, int in, ConstElements x, ConstElements weight, Elements y) override
     {
-        forward(rows, out, in, x, weight, [&](int first, int columns, const float* product) {
-            n.addRows(rows, columns, product, elementsOf(y) + first, out);
+        forward(rows, out, in, x, weight, [&](int first, int columns, const float* gemm) {
+            n.addRows(rows, columns, gemm, elementsOf(y) + first, out);
         });
     }
     void linearBare(int rows, int out, int in, ConstElements x, ConstElements weight, Elements y) override
     {
-        forward(rows, out, in, x, weight, [&](int first, int columns, const float* product) {
-            n.storeRows(rows, columns, product, nullptr, elementsOf(y) + first, out);
+        forward(rows, out, in, x, weight, [&](int first, int columns, const float* gemm) {
+            n.storeRows(rows, columns, gemm, nullptr, elementsOf(y) + first, out);
         });
     }
     void linearInputGrad(int rows, int out, int in, float alpha, ConstElements dy, ConstElements weight,
                          Elements dx) override
     {
-        backward(rows, out, in, alpha, dy, weight, [&](int first, int columns, const float* product) {
-            n.storeRows(rows, columns, product, nullptr, elementsOf(dx) + first, in);
+        backward(rows, out, in, alpha, dy, weight, [&](int first, int columns, const float* gemm) {
+            n.storeRows(rows, columns, gemm, nullptr, elementsOf(dx) + first, in);
         });
     }
     void linearWeightGrad(int rows, int out, int in, float alpha, ConstElements dy, ConstElements x,
                           float* gradient) override
     {
-        m_products.multiply(true, false, out, in, rows, alpha, {elementsOf(dy), out}, {elementsOf(x), in}, 1.0F,
-                            gradient, in);
+        m_gemm.multiply(true, false, out, in, rows, alpha, {elementsOf(dy), out}, {elementsOf(x), in}, 1.0F, gradient,
+                        in);
     }
 
     void activate(int rows, int width, ConstElements hidden, ConstElements bias, Elements activation) override
@@ -86,30 +85,30 @@ public:
     void geluInputGrad(int rows, int wide, int width, ConstElements outputGrad, ConstElements contract,
                        ConstElements bias, Elements hidden, Elements hiddenGrad, float* biasSums) override
     {
-        backward(rows, width, wide, 1.0F, outputGrad, contract, [&](int first, int columns, const float* product) {
-            n.geluBackward(rows, columns, wide, elementsOf(hidden) + first, elementsOf(bias) + first, product,
+        backward(rows, width, wide, 1.0F, outputGrad, contract, [&](int first, int columns, const float* gemm) {
+            n.geluBackward(rows, columns, wide, elementsOf(hidden) + first, elementsOf(bias) + first, gemm,
                            elementsOf(hiddenGrad) + first, biasSums + first);
         });
     }
 
-    std::size_t keptByAttention(const AttentionShape& shape) const override { return narrow::probabilityFloats(shape); }
+    std::size_t keptByAttention(const AttentionShape& shape) const override { return bf16::probabilityFloats(shape); }
     std::size_t attentionWorkspace(const AttentionShape& shape) const override
     {
-        return narrow::backwardWorkspace(shape);
+        return bf16::backwardWorkspace(shape);
     }
     void attentionForward(const AttentionShape& shape, ConstElements query, int queryStride,
                           std::span<const KeySegment> segments, float* kept, Elements out) override
     {
-        const Buffer workspace = borrow(narrow::forwardWorkspace(shape));
-        narrowAttentionForward(shape, n, m_products, query, queryStride, segments, kept, out, workspace.data());
+        const Buffer workspace = borrow(bf16::forwardWorkspace(shape));
+        bf16AttentionForward(shape, n, m_gemm, query, queryStride, segments, kept, out, workspace.data());
     }
     void attentionBackward(const AttentionShape& shape, ConstElements query, int queryStride,
                            std::span<const KeySegment> segments, const float* kept, ConstElements,
                            ConstElements outGrad, Elements queryGrad, std::span<const KeyGradSegment> gradients,
                            float* workspace) override
     {
-        narrowAttentionBackward(shape, n, m_products, query, queryStride, segments, kept, outGrad, queryGrad, gradients,
-                                workspace);
+        bf16AttentionBackward(shape, n, m_gemm, query, queryStride, segments, kept, outGrad, queryGrad, gradients,
+                              workspace);
     }
 
     void embed(int batch, int tokens, int past, int width, const std::uint8_t* bytes, ConstElements tokenTable,
@@ -159,43 +158,42 @@ public:
 private:
     Buffer borrow(std::size_t floats) const { return m_allocator.take(floats, m_tag); }
 
-    // x · Wᵀ, some columns at a time: finish(first column, columns, product) is what becomes of them.
+    // x · Wᵀ, some columns at a time: finish(first column, columns, GEMM) is what becomes of them.
     template <typename Finish>
     void forward(int rows, int out, int in, ConstElements x, ConstElements weight, Finish&& finish) const
     {
-        const Buffer product = borrow(narrow::productWorkspace(rows, out));
-        for (int first = 0; first < out; first += narrow::productColumns) {
-            const int columns = std::min(narrow::productColumns, out - first);
-            m_products.multiply(
-                false, true, rows, columns, in, 1.0F, {elementsOf(x), in},
-                {elementsOf(weight) + static_cast<std::size_t>(first) * static_cast<std::size_t>(in), in}, 0.0F,
-                product.data(), columns);
-            finish(first, columns, product.data());
+        const Buffer gemm = borrow(bf16::gemmWorkspace(rows, out));
+        for (int first = 0; first < out; first += bf16::gemmColumns) {
+            const int columns = std::min(bf16::gemmColumns, out - first);
+            m_gemm.multiply(false, true, rows, columns, in, 1.0F, {elementsOf(x), in},
+                            {elementsOf(weight) + static_cast<std::size_t>(first) * static_cast<std::size_t>(in), in},
+                            0.0F, gemm.data(), columns);
+            finish(first, columns, gemm.data());
         }
     }
     // alpha · dy · W, likewise.
     template <typename Finish>
     void backward(int rows, int out, int in, float alpha, ConstElements dy, ConstElements weight, Finish&& finish) const
     {
-        const Buffer product = borrow(narrow::productWorkspace(rows, in));
-        for (int first = 0; first < in; first += narrow::productColumns) {
-            const int columns = std::min(narrow::productColumns, in - first);
-            m_products.multiply(false, false, rows, columns, out, alpha, {elementsOf(dy), out},
-                                {elementsOf(weight) + first, in}, 0.0F, product.data(), columns);
-            finish(first, columns, product.data());
+        const Buffer gemm = borrow(bf16::gemmWorkspace(rows, in));
+        for (int first = 0; first < in; first += bf16::gemmColumns) {
+            const int columns = std::min(bf16::gemmColumns, in - first);
+            m_gemm.multiply(false, false, rows, columns, out, alpha, {elementsOf(dy), out},
+                            {elementsOf(weight) + first, in}, 0.0F, gemm.data(), columns);
+            finish(first, columns, gemm.data());
         }
     }
-    const NarrowKernels& n = k.narrow;
-    const NarrowProducts& m_products;
+    const Bf16Kernels& n = k.bf16;
+    const Bf16Gemm& m_gemm;
     Allocator& m_allocator;
     MemoryTag m_tag;
 };
 
 } // namespace
 
-std::unique_ptr<layers::LayerMath> makeNarrowMath(const NarrowProducts& products, Allocator& allocator, int stage)
+std::unique_ptr<layers::LayerMath> makeBf16Math(const Bf16Gemm& gemm, Allocator& allocator, int stage)
 {
-    return std::make_unique<NarrowMath>(products, allocator, stage);
+    return std::make_unique<Bf16Math>(gemm, allocator, stage);
 }
 
 } // namespace stagewright::cpu

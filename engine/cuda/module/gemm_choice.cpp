@@ -1,4 +1,4 @@
-#include "engine/cuda/module/product_choice.h"
+#include "engine/cuda/module/gemm_choice.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace stagewright::cuda::module {
 
 namespace {
 
-constexpr double leastMeasured = 1e9; // operations; a smaller product takes a few microseconds with any of them
+constexpr double leastMeasured = 1e9; // operations; a smaller GEMM takes a few microseconds with any of them
 constexpr double expectedRate = 5e14; // operations a second, for the number of calls
 
 std::string hexOf(const cublasLtMatmulAlgo_t& algorithm)
@@ -35,16 +35,17 @@ bool fromHex(const std::string& text, cublasLtMatmulAlgo_t& out)
 }
 
 // Names device, library and shape: what two queues must have in common to choose alike.
-int choiceKey(const StagewrightQueue& queue, const ProductKey& key, bool fused, std::string& out)
+int choiceKey(const StagewrightQueue& queue, const GemmKey& key, bool fused, std::string& out)
 {
     cudaDeviceProp device{};
-    if (int bad = check(cudaGetDeviceProperties(&device, queue.wish.device), "describing the CUDA device")) return bad;
-    const StagewrightProduct& p = key.shape;
+    if (int bad = check(cudaGetDeviceProperties(&device, queue.request.device), "describing the CUDA device"))
+        return bad;
+    const StagewrightGemm& p = key.shape;
     const char* kinds[] = {"A·Bᵀ", "A·B", "Aᵀ·B"};
     out = std::string(device.name) + "; cuBLASLt " + std::to_string(cublasLtGetVersion()) +
-          (queue.wish.narrow != 0 ? "; bf16; "
-           : queue.wish.tf32 != 0 ? "; tf32; "
-                                  : "; fp32; ") +
+          (queue.request.bf16 != 0   ? "; bf16; "
+           : queue.request.tf32 != 0 ? "; tf32; "
+                                     : "; fp32; ") +
           kinds[p.kind] + " of " + std::to_string(p.rows) + " x " + std::to_string(p.columns) + " x " +
           std::to_string(p.depth);
     for (const std::int64_t part :
@@ -57,7 +58,7 @@ int choiceKey(const StagewrightQueue& queue, const ProductKey& key, bool fused, 
     return 0;
 }
 
-// Matrices like the product's, on the device for as long as it is measured.
+// Matrices like the GEMM's, on the device for as long as it is measured.
 class Scratch {
 public:
     explicit Scratch(const StagewrightQueue& queue) : m_queue(queue) {}
@@ -72,7 +73,7 @@ public:
     void* matrix(std::int64_t rows, std::int64_t stride, bool floats)
     {
         const auto count = static_cast<std::size_t>(rows) * static_cast<std::size_t>(stride);
-        const std::size_t bytes = count * (m_queue.wish.narrow != 0 && !floats ? 2 : 4);
+        const std::size_t bytes = count * (m_queue.request.bf16 != 0 && !floats ? 2 : 4);
         void* block = nullptr;
         if (cudaMalloc(&block, bytes) != cudaSuccess) {
             (void)cudaGetLastError();
@@ -113,7 +114,7 @@ private:
 };
 
 // Seconds of a call with each algorithm; infinity where it does not run. False: not measurable here.
-bool measureEach(const StagewrightQueue& queue, const StagewrightProduct& p, const ProductPlan& plan,
+bool measureEach(const StagewrightQueue& queue, const StagewrightGemm& p, const GemmPlan& plan,
                  std::span<const cublasLtMatmulAlgo_t> algorithms, std::vector<double>& seconds)
 {
     Scratch scratch(queue);
@@ -127,7 +128,7 @@ bool measureEach(const StagewrightQueue& queue, const StagewrightProduct& p, con
     if (!a || !b || !c || (p.aux && !aux) || (p.bias && !bias) || setEnd(plan, p, bias, aux) != 0) return false;
     const double work = 2.0 * p.rows * p.columns * p.depth;
     const auto run = [&](const cublasLtMatmulAlgo_t& algorithm) {
-        return cublasLtMatmul(queue.products, plan.description, &p.alpha, b, plan.first, a, plan.second, &p.beta, c,
+        return cublasLtMatmul(queue.gemm, plan.description, &p.alpha, b, plan.first, a, plan.second, &p.beta, c,
                               plan.result, c, plan.result, &algorithm, queue.workspace, workspaceBytes,
                               queue.compute()) == CUBLAS_STATUS_SUCCESS;
     };
@@ -139,13 +140,12 @@ bool measureEach(const StagewrightQueue& queue, const StagewrightProduct& p, con
 
 } // namespace
 
-int chooseAlgorithm(const StagewrightQueue& queue, const StagewrightProduct& p, const ProductKey& key,
-                    const ProductPlan& plan, std::span<const cublasLtMatmulAlgo_t> algorithms,
-                    cublasLtMatmulAlgo_t& out)
+int chooseAlgorithm(const StagewrightQueue& queue, const StagewrightGemm& p, const GemmKey& key, const GemmPlan& plan,
+                    std::span<const cublasLtMatmulAlgo_t> algorithms, cublasLtMatmulAlgo_t& out)
 {
     out = algorithms.front();
     const bool small = 2.0 * p.rows * p.columns * p.depth < leastMeasured;
-    // An event in a partition belongs to its context, and one of many small products is not worth the time.
+    // An event in a partition belongs to its context, and one of many small GEMMs is not worth the time.
     if (algorithms.size() < 2 || small || p.batches != 1 || queue.partition || choicesByTable()) return 0;
     std::string name;
     if (int bad = choiceKey(queue, key, plan.fused, name)) return bad;
@@ -159,7 +159,7 @@ int chooseAlgorithm(const StagewrightQueue& queue, const StagewrightProduct& p, 
         cublasLtMatmulHeuristicResult_t fits{};
         const auto line = kept.find(name);
         if (line && fromHex(line->first, known) &&
-            cublasLtMatmulAlgoCheck(queue.products, plan.description, plan.first, plan.second, plan.result, plan.result,
+            cublasLtMatmulAlgoCheck(queue.gemm, plan.description, plan.first, plan.second, plan.result, plan.result,
                                     &known, &fits) == CUBLAS_STATUS_SUCCESS &&
             fits.workspaceSize <= workspaceBytes) {
             at->second = known;

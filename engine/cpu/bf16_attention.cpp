@@ -1,5 +1,5 @@
 // Attention of bf16 elements: scores, sums over keys and gradients of a head in fp32, in workspace.
-#include "engine/cpu/narrow_attention.h"
+#include "engine/cpu/bf16_attention.h"
 
 #include <algorithm>
 #include <cmath>
@@ -14,7 +14,7 @@ namespace {
 const BFloat16* elementsOf(layers::ConstElements elements) { return static_cast<const BFloat16*>(elements.data); }
 BFloat16* elementsOf(layers::Elements elements) { return static_cast<BFloat16*>(elements.data); }
 
-using Rows = NarrowProducts::Matrix;
+using Rows = Bf16Gemm::Matrix;
 
 // f(place of a head, its probabilities) for every head of every sample.
 template <typename Visit>
@@ -23,16 +23,16 @@ void forHeads(const AttentionShape& shape, Visit&& visit)
     for (int sample = 0; sample < shape.batch; ++sample)
         for (int head = 0; head < shape.heads; ++head) {
             const HeadPlace place(shape, sample, head);
-            visit(place, static_cast<std::size_t>(sample) * narrow::probabilitiesPerSample(shape) +
+            visit(place, static_cast<std::size_t>(sample) * bf16::probabilitiesPerSample(shape) +
                              static_cast<std::size_t>(head) * probabilitiesPerHead(shape));
         }
 }
 
 } // namespace
 
-void narrowAttentionForward(const AttentionShape& shape, const NarrowKernels& kernels, const NarrowProducts& products,
-                            ConstElements query, int queryStride, std::span<const KeySegment> segments,
-                            float* probabilities, Elements out, float* workspace)
+void bf16AttentionForward(const AttentionShape& shape, const Bf16Kernels& kernels, const Bf16Gemm& gemm,
+                          ConstElements query, int queryStride, std::span<const KeySegment> segments,
+                          float* probabilities, Elements out, float* workspace)
 {
     const int width = shape.headWidth();
     const float scale = 1.0F / std::sqrt(static_cast<float>(width));
@@ -46,16 +46,16 @@ void narrowAttentionForward(const AttentionShape& shape, const NarrowKernels& ke
             BFloat16* p = reinterpret_cast<BFloat16*>(probabilities) + kept + block.offset;
             forSegments(segments, block.keys, [&](std::size_t s, int firstKey, int keys) {
                 const KeySegment& segment = segments[s];
-                products.multiply(false, true, block.rows, keys, width, scale, queries,
-                                  {elementsOf(segment.key) + place(segment.tokens, segment.stride), segment.stride},
-                                  0.0F, scores + firstKey, block.keys);
+                gemm.multiply(false, true, block.rows, keys, width, scale, queries,
+                              {elementsOf(segment.key) + place(segment.tokens, segment.stride), segment.stride}, 0.0F,
+                              scores + firstKey, block.keys);
             });
             kernels.causalSoftmax(shape.past + block.first, block.rows, block.keys, scores, p);
             forSegments(segments, block.keys, [&](std::size_t s, int firstKey, int keys) {
                 const KeySegment& segment = segments[s];
-                products.multiply(false, false, block.rows, width, keys, 1.0F, {p + firstKey, block.keys},
-                                  {elementsOf(segment.value) + place(segment.tokens, segment.stride), segment.stride},
-                                  s == 0 ? 0.0F : 1.0F, result, width);
+                gemm.multiply(false, false, block.rows, width, keys, 1.0F, {p + firstKey, block.keys},
+                              {elementsOf(segment.value) + place(segment.tokens, segment.stride), segment.stride},
+                              s == 0 ? 0.0F : 1.0F, result, width);
             });
             kernels.storeRows(block.rows, width, result, nullptr,
                               elementsOf(out) + place(shape.tokens, shape.hidden, block.first), shape.hidden);
@@ -63,10 +63,10 @@ void narrowAttentionForward(const AttentionShape& shape, const NarrowKernels& ke
     });
 }
 
-void narrowAttentionBackward(const AttentionShape& shape, const NarrowKernels& kernels, const NarrowProducts& products,
-                             ConstElements query, int queryStride, std::span<const KeySegment> segments,
-                             const float* probabilities, ConstElements outGrad, Elements queryGrad,
-                             std::span<const KeyGradSegment> gradients, float* workspace)
+void bf16AttentionBackward(const AttentionShape& shape, const Bf16Kernels& kernels, const Bf16Gemm& gemm,
+                           ConstElements query, int queryStride, std::span<const KeySegment> segments,
+                           const float* probabilities, ConstElements outGrad, Elements queryGrad,
+                           std::span<const KeyGradSegment> gradients, float* workspace)
 {
     const int width = shape.headWidth();
     const auto wide = static_cast<std::size_t>(width);
@@ -86,23 +86,23 @@ void narrowAttentionBackward(const AttentionShape& shape, const NarrowKernels& k
             const Rows queries{elementsOf(query) + place(shape.tokens, queryStride, block.first), queryStride};
             const Rows grad{elementsOf(outGrad) + place(shape.tokens, shape.hidden, block.first), shape.hidden};
             const BFloat16* p = reinterpret_cast<const BFloat16*>(probabilities) + kept + block.offset;
-            products.multiply(true, false, block.keys, width, block.rows, 1.0F, {p, block.keys}, grad, before,
-                              valueGrad, width);
+            gemm.multiply(true, false, block.keys, width, block.rows, 1.0F, {p, block.keys}, grad, before, valueGrad,
+                          width);
             forSegments(segments, block.keys, [&](std::size_t s, int firstKey, int keys) {
                 const KeySegment& segment = segments[s];
-                products.multiply(false, true, block.rows, keys, width, 1.0F, grad,
-                                  {elementsOf(segment.value) + place(segment.tokens, segment.stride), segment.stride},
-                                  0.0F, innerGrad + firstKey, block.keys);
+                gemm.multiply(false, true, block.rows, keys, width, 1.0F, grad,
+                              {elementsOf(segment.value) + place(segment.tokens, segment.stride), segment.stride}, 0.0F,
+                              innerGrad + firstKey, block.keys);
             });
             kernels.causalSoftmaxBackward(shape.past + block.first, block.rows, block.keys, p, innerGrad, scoreGrad);
             forSegments(segments, block.keys, [&](std::size_t s, int firstKey, int keys) {
                 const KeySegment& segment = segments[s];
-                products.multiply(false, false, block.rows, width, keys, scale, {scoreGrad + firstKey, block.keys},
-                                  {elementsOf(segment.key) + place(segment.tokens, segment.stride), segment.stride},
-                                  s == 0 ? 0.0F : 1.0F, rowsGrad, width);
+                gemm.multiply(false, false, block.rows, width, keys, scale, {scoreGrad + firstKey, block.keys},
+                              {elementsOf(segment.key) + place(segment.tokens, segment.stride), segment.stride},
+                              s == 0 ? 0.0F : 1.0F, rowsGrad, width);
             });
-            products.multiply(true, false, block.keys, width, block.rows, scale, {scoreGrad, block.keys}, queries,
-                              before, keyGrad, width);
+            gemm.multiply(true, false, block.keys, width, block.rows, scale, {scoreGrad, block.keys}, queries, before,
+                          keyGrad, width);
             kernels.storeRows(block.rows, width, rowsGrad, nullptr,
                               elementsOf(queryGrad) + place(shape.tokens, queryStride, block.first), queryStride);
         }

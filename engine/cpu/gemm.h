@@ -1,4 +1,4 @@
-// Products: matrix products of a library, row-major, fp32, one thread a caller. Which library is fastest depends on the
+// Gemm: matrix products (GEMM, as BLAS calls them) of a library, row-major, fp32, one thread a caller. Which library is fastest depends on the
 // processor: Debian 12's OpenBLAS 0.3.21 runs its AVX2 kernels on some AVX-512 processors that are not Intel's, where
 // oneDNN's, made at run time, are up to twice as fast. Both are loaded with the first question; oneDNN (libdnnl2) where
 // it is installed. Safe to call from several threads.
@@ -21,9 +21,9 @@ struct Matrix {
     int stride; // floats from one row to the next
 };
 
-class Products {
+class Gemm {
 public:
-    virtual ~Products() = default;
+    virtual ~Gemm() = default;
     virtual std::string_view name() const = 0; // "openblas", "onednn"
     // Library, version, kernels, as far as the library says.
     virtual std::vector<std::pair<std::string, std::string>> facts() const = 0;
@@ -55,48 +55,48 @@ public:
     }
 };
 
-// Products of bf16 factors with sums and results in fp32; else as Products.
-class NarrowProducts {
+// GEMMs of bf16 factors with sums and results in fp32; else as Gemm.
+class Bf16Gemm {
 public:
     struct Matrix {
         const layers::BFloat16* data;
         int stride; // elements from one row to the next
     };
-    virtual ~NarrowProducts() = default;
+    virtual ~Bf16Gemm() = default;
     virtual std::vector<std::pair<std::string, std::string>> facts() const = 0;
     virtual void multiply(bool transposeA, bool transposeB, int rows, int columns, int depth, float alpha, Matrix a,
                           Matrix b, float beta, float* c, int cStride) const = 0;
 };
 // oneDNN's; Unavailable where it is not installed or has none for this processor (AVX-512 is needed). Valid until the
 // program ends.
-Result<const NarrowProducts*> narrowProducts();
+Result<const Bf16Gemm*> bf16Gemm();
 
 // Those that work here; OpenBLAS first; none: no library can be loaded. Valid until the program ends.
-const std::vector<const Products*>& allProducts();
+const std::vector<const Gemm*>& allGemms();
 // Usage: an unknown name; Unavailable: not installed or not to be loaded, with the package.
-Result<const Products*> productsNamed(std::string_view name);
+Result<const Gemm*> gemmNamed(std::string_view name);
 
 // What a backend computes with, and why.
-struct ProductChoice {
-    const Products* products = nullptr;
+struct GemmChoice {
+    const Gemm* gemm = nullptr;
     std::string reason; // "asked for", "measured: onednn 101, openblas 94 GFLOP/s", "by processor"
     double gflops = 0;  // of one core, measured on these shapes; 0: not measured
 };
-// The fastest products that were ever measured on this machine with these libraries, at any shapes, as the cache has
+// The fastest GEMMs that were ever measured on this machine with these libraries, at any shapes, as the cache has
 // kept them.
-struct FastestProducts {
+struct FastestGemm {
     std::string reason; // "measured: onednn 101, openblas 94 GFLOP/s"
     std::string shape;  // "hidden 512, 512 tokens"
     double gflops = 0;
 };
-std::optional<FastestProducts> fastestProducts(bool narrow);
-// GFLOP/s of bf16 products on a workload's shapes, measured once and kept as those of fp32 are; 0: not measured.
-double narrowSpeed(const NarrowProducts& products, const MathUse& use);
-// name: one library, or "" for the fastest. Several libraries are measured once on the products of the workload's
+std::optional<FastestGemm> fastestGemm(bool bf16);
+// GFLOP/s of bf16 GEMMs on a workload's shapes, measured once and kept as those of fp32 are; 0: not measured.
+double bf16Speed(const Bf16Gemm& gemm, const MathUse& use);
+// name: one library, or "" for the fastest. Several libraries are measured once on the GEMMs of the workload's
 // layers (0.1 to 0.5 s of CPU time) and the result kept in $XDG_CACHE_HOME/stagewright/products under processor,
 // libraries and shape; with STAGEWRIGHT_PRODUCTS=table, or where the folder can't be written, the processor decides.
 // OPENBLAS_CORETYPE in the environment chooses OpenBLAS. One shape has one choice for the program's life, so that
 // repeated trainings give the same bits.
-Result<ProductChoice> chooseProducts(std::string_view name, const MathUse& use);
+Result<GemmChoice> chooseGemm(std::string_view name, const MathUse& use);
 
 } // namespace stagewright::cpu

@@ -1,4 +1,4 @@
-// bf16 on the CPU: its products against sums in double, its kernels and layers against fp32, its memory, what refuses
+// bf16 on the CPU: its GEMMs against sums in double, its kernels and layers against fp32, its memory, what refuses
 // it, and every form of schedule with the bits of its one-rank replay.
 #include <QTest>
 
@@ -9,8 +9,8 @@
 #include "engine/check/backend_check.h"
 #include "engine/check/check.h"
 #include "engine/check/kernel_check.h"
+#include "engine/cpu/gemm.h"
 #include "engine/cpu/kernels.h"
-#include "engine/cpu/products.h"
 #include "engine/workload/gpt/corpus.h"
 #include "engine/workload/gpt/stage_memory.h"
 #include "schedules/library/registry.h"
@@ -35,7 +35,7 @@ std::vector<BFloat16> randomElements(std::size_t count, std::mt19937& random)
     return out;
 }
 
-DeviceOptions narrowOptions()
+DeviceOptions bf16Options()
 {
     DeviceOptions options;
     options.precision = Precision::Bf16;
@@ -62,22 +62,22 @@ Schedule scheduleNamed(std::string_view name)
 
 } // namespace
 
-class TestNarrow : public QObject {
+class TestBf16 : public QObject {
     Q_OBJECT
 
 private slots:
     void initTestCase()
     {
-        if (const auto products = narrowProducts(); !products) {
-            QVERIFY(!products.error().remedy.empty());
-            QSKIP(qPrintable(QString::fromStdString(products.error().message)));
+        if (const auto gemm = bf16Gemm(); !gemm) {
+            QVERIFY(!gemm.error().remedy.empty());
+            QSKIP(qPrintable(QString::fromStdString(gemm.error().message)));
         }
     }
 
-    void productsEqualSumsInDouble()
+    void gemmEqualsSumsInDouble()
     {
         std::mt19937 random(3);
-        const NarrowProducts& products = **narrowProducts();
+        const Bf16Gemm& gemm = **bf16Gemm();
         for (const bool transposeA : {false, true})
             for (const bool transposeB : {false, true})
                 for (const auto& [rows, columns, depth] :
@@ -91,8 +91,8 @@ private slots:
                         const auto b =
                             randomElements(static_cast<std::size_t>(bStride * (transposeB ? columns : depth)), random);
                         std::vector<float> c(static_cast<std::size_t>(rows * (columns + gap)), 0.25F);
-                        products.multiply(transposeA, transposeB, rows, columns, depth, 0.5F, {a.data(), aStride},
-                                          {b.data(), bStride}, beta, c.data(), columns + gap);
+                        gemm.multiply(transposeA, transposeB, rows, columns, depth, 0.5F, {a.data(), aStride},
+                                      {b.data(), bStride}, beta, c.data(), columns + gap);
                         for (int i = 0; i < rows; ++i)
                             for (int j = 0; j < columns + gap; ++j) {
                                 const float got = c[static_cast<std::size_t>(i * (columns + gap) + j)];
@@ -117,7 +117,7 @@ private slots:
     {
         const auto rounded = [](float x) {
             BFloat16 out{};
-            kernels().narrow.storeRows(1, 1, &x, nullptr, &out, 1);
+            kernels().bf16.storeRows(1, 1, &x, nullptr, &out, 1);
             return out.bits;
         };
         QCOMPARE(rounded(1.0F), std::uint16_t{0x3f80});
@@ -150,10 +150,10 @@ private slots:
         TrainingOptions options;
         options.backend = "cpu";
         options.workload = test::gpt(smallModel());
-        options.device = narrowOptions();
+        options.device = bf16Options();
         const auto compared = compareWithCpu(options, 2, 10, {});
         QVERIFY2(compared, compared ? "" : compared.error().message.c_str());
-        QCOMPARE(compared->gradientTolerance, narrowGradientTolerance(4));
+        QCOMPARE(compared->gradientTolerance, bf16GradientTolerance(4));
         QVERIFY2(compared->passed, qPrintable(QString("gradients %1 (%2), losses %3")
                                                   .arg(compared->gradientError)
                                                   .arg(QString::fromStdString(compared->farthestTensor))
@@ -177,7 +177,7 @@ private slots:
         options.workload = test::gpt(smallModel());
         options.workload = options.workload->withLayers(8);
         options.microbatchSize = 2;
-        options.device = narrowOptions();
+        options.device = bf16Options();
         const auto result = test::checkOf(scheduleNamed(name.toStdString()), options, 2, {});
         QVERIFY2(result, result ? "" : result.error().message.c_str());
         QVERIFY2(result->passed, result->note.c_str());
@@ -207,7 +207,7 @@ private slots:
         model.hidden = hidden;
         model.heads = 2;
         model.sequence = sequence;
-        const auto backend = *makeBackend("cpu", narrowOptions());
+        const auto backend = *makeBackend("cpu", bf16Options());
         const StageLayout layout = traitsOf("cpu").layout(Precision::Bf16);
         QCOMPARE(backend->capabilities().layout.elementBytes, layout.elementBytes);
         const std::vector<std::uint8_t> bytes(static_cast<std::size_t>(batch * sequence), 7);
@@ -245,23 +245,23 @@ private slots:
         const StageSlice slice{1, 1, 2, false, false};
         const ModelConfig model = smallModel();
         const StageMemory wide = stageMemoryOf(model, slice, 2, {}, traitsOf("cpu").layout(Precision::Fp32));
-        const StageMemory narrow = stageMemoryOf(model, slice, 2, {}, traitsOf("cpu").layout(Precision::Bf16));
-        QCOMPARE(narrow.boundary * 2, wide.boundary);
-        QVERIFY(narrow.activation < 0.52 * static_cast<double>(wide.activation)); // deviations stay fp32
-        QCOMPARE(narrow.gradient, wide.gradient);
-        QCOMPARE(narrow.optimizer, wide.optimizer);
+        const StageMemory bf16 = stageMemoryOf(model, slice, 2, {}, traitsOf("cpu").layout(Precision::Bf16));
+        QCOMPARE(bf16.boundary * 2, wide.boundary);
+        QVERIFY(bf16.activation < 0.52 * static_cast<double>(wide.activation)); // deviations stay fp32
+        QCOMPARE(bf16.gradient, wide.gradient);
+        QCOMPARE(bf16.optimizer, wide.optimizer);
     }
 
     void refusals()
     {
-        DeviceOptions options = narrowOptions();
-        options.products = "openblas";
+        DeviceOptions options = bf16Options();
+        options.blas = "openblas";
         QCOMPARE(makeBackend("cpu", options).error().code, ErrorCode::Usage);
-        options.products = "onednn";
+        options.blas = "onednn";
         QVERIFY(makeBackend("cpu", options));
         options.precision = Precision::Tf32;
         QCOMPARE(makeBackend("cpu", options).error().code, ErrorCode::Usage);
-        const auto backend = *makeBackend("cpu", narrowOptions());
+        const auto backend = *makeBackend("cpu", bf16Options());
         ModelConfig odd = smallModel();
         odd.hidden = 33;
         odd.heads = 3;
@@ -272,5 +272,5 @@ private slots:
     }
 };
 
-QTEST_GUILESS_MAIN(TestNarrow)
-#include "tst_narrow.moc"
+QTEST_GUILESS_MAIN(TestBf16)
+#include "tst_bf16.moc"

@@ -1,4 +1,4 @@
-#include "engine/cpu/products.h"
+#include "engine/cpu/gemm.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -33,7 +33,7 @@ struct Shape {
     int depth;
 };
 
-// The products of F, I and W of the linear layers.
+// The GEMMs of F, I and W of the linear layers.
 std::vector<Shape> shapesOf(const MathUse& use)
 {
     std::vector<Shape> shapes;
@@ -45,9 +45,9 @@ std::vector<Shape> shapesOf(const MathUse& use)
     return shapes;
 }
 
-// GFLOP/s over the shapes together, by each shape's best of three, of about 5 ms or one product each.
+// GFLOP/s over the shapes together, by each shape's best of three, of about 5 ms or one GEMM each.
 template <typename Element, typename Library>
-double speedOf(const Library& products, const std::vector<Shape>& shapes, Element one)
+double speedOf(const Library& gemm, const std::vector<Shape>& shapes, Element one)
 {
     double seconds = 0;
     double work = 0;
@@ -63,8 +63,8 @@ double speedOf(const Library& products, const std::vector<Shape>& shapes, Elemen
         for (int run = 0; run < 4; ++run) { // the first is for kernels that are made on demand
             const double start = threadSeconds();
             for (int i = 0; i < (run == 0 ? 1 : repeats); ++i)
-                products.multiply(s.transposeA, s.transposeB, s.rows, s.columns, s.depth, 1.0F, {a.data(), aStride},
-                                  {b.data(), bStride}, 0.0F, c.data(), s.columns);
+                gemm.multiply(s.transposeA, s.transposeB, s.rows, s.columns, s.depth, 1.0F, {a.data(), aStride},
+                              {b.data(), bStride}, 0.0F, c.data(), s.columns);
             const double took = (threadSeconds() - start) / repeats;
             if (run == 1 || (run > 1 && took < best)) best = took;
         }
@@ -75,13 +75,13 @@ double speedOf(const Library& products, const std::vector<Shape>& shapes, Elemen
 }
 
 // Of the processor and its libraries; the shape follows.
-std::string machineKey(bool narrow)
+std::string machineKey(bool bf16)
 {
     std::string key = processorName();
-    for (const Products* products : allProducts())
-        for (const auto& [name, value] : products->facts()) key.append("; ").append(name).append(" ").append(value);
+    for (const Gemm* gemm : allGemms())
+        for (const auto& [name, value] : gemm->facts()) key.append("; ").append(name).append(" ").append(value);
     std::replace(key.begin(), key.end(), '\t', ' ');
-    return key + (narrow ? "; bf16; " : "; ");
+    return key + (bf16 ? "; bf16; " : "; ");
 }
 
 // What a reason says of a library: 101 of "onednn" in "measured: onednn 101, openblas 94 GFLOP/s"; 0: nothing.
@@ -92,31 +92,31 @@ double speedIn(const std::string& reason, std::string_view name)
     return at == std::string::npos ? 0 : std::max(0.0, std::strtod(reason.c_str() + at + name.size() + 2, nullptr));
 }
 
-ProductChoice byProcessor()
+GemmChoice byProcessor()
 {
     // OpenBLAS knows Intel's processors and those without AVX-512.
-    const Products* dnn = oneDnn();
-    const Products* blas = openBlas();
+    const Gemm* dnn = oneDnn();
+    const Gemm* blas = openBlas();
     return {blas == nullptr || (dnn != nullptr && hasAvx512() && !isIntel()) ? dnn : blas, "by processor", 0};
 }
 
-ProductChoice measured(const MathUse& use)
+GemmChoice measured(const MathUse& use)
 {
     const KeptChoices kept;
     const std::string key = machineKey(false) + use.name;
     if (const auto known = kept.find(key))
-        if (const auto products = productsNamed(known->first))
-            return {*products, known->second, speedIn(known->second, known->first)};
+        if (const auto gemm = gemmNamed(known->first))
+            return {*gemm, known->second, speedIn(known->second, known->first)};
     if (!kept.canKeep()) return byProcessor();
     const std::vector<Shape> shapes = shapesOf(use);
-    std::vector<std::pair<double, const Products*>> speeds;
-    for (const Products* products : allProducts())
-        if (products->reserve(1)) speeds.emplace_back(speedOf(*products, shapes, 0.5F), products);
+    std::vector<std::pair<double, const Gemm*>> speeds;
+    for (const Gemm* gemm : allGemms())
+        if (gemm->reserve(1)) speeds.emplace_back(speedOf(*gemm, shapes, 0.5F), gemm);
     if (speeds.empty()) return byProcessor();
     std::stable_sort(speeds.begin(), speeds.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
     std::string reason = "measured:";
-    for (const auto& [speed, products] : speeds)
-        reason += fmt::format("{} {} {:.0f}", reason.ends_with(':') ? "" : ",", products->name(), speed);
+    for (const auto& [speed, gemm] : speeds)
+        reason += fmt::format("{} {} {:.0f}", reason.ends_with(':') ? "" : ",", gemm->name(), speed);
     reason += " GFLOP/s";
     kept.keep(key, std::string(speeds.front().second->name()), reason);
     return {speeds.front().second, reason, speeds.front().first};
@@ -124,72 +124,72 @@ ProductChoice measured(const MathUse& use)
 
 } // namespace
 
-const std::vector<const Products*>& allProducts()
+const std::vector<const Gemm*>& allGemms()
 {
-    static const std::vector<const Products*> all = [] {
-        std::vector<const Products*> out;
-        if (const Products* blas = openBlas()) out.push_back(blas);
-        if (const Products* dnn = oneDnn()) out.push_back(dnn);
+    static const std::vector<const Gemm*> all = [] {
+        std::vector<const Gemm*> out;
+        if (const Gemm* blas = openBlas()) out.push_back(blas);
+        if (const Gemm* dnn = oneDnn()) out.push_back(dnn);
         return out;
     }();
     return all;
 }
 
-Result<const Products*> productsNamed(std::string_view name)
+Result<const Gemm*> gemmNamed(std::string_view name)
 {
-    for (const Products* products : allProducts())
-        if (products->name() == name) return products;
+    for (const Gemm* gemm : allGemms())
+        if (gemm->name() == name) return gemm;
     if (name == "openblas") return tl::unexpected(openBlasMissing());
     if (name == "onednn")
         return fail(ErrorCode::Unavailable, "oneDNN is not installed",
                     "apt-get install libdnnl2, or use --products openblas");
-    return fail(ErrorCode::Usage, fmt::format("unknown products {}", name), "use openblas or onednn");
+    return fail(ErrorCode::Usage, fmt::format("unknown library {} of matrix products", name), "use openblas or onednn");
 }
 
-Result<const NarrowProducts*> narrowProducts()
+Result<const Bf16Gemm*> bf16Gemm()
 {
     if (oneDnn() == nullptr)
         return fail(ErrorCode::Unavailable, "bf16 on the CPU needs oneDNN, which is not installed",
                     "apt-get install libdnnl2, or use --precision fp32");
-    if (const NarrowProducts* products = oneDnnNarrow()) return products;
+    if (const Bf16Gemm* gemm = oneDnnBf16()) return gemm;
     return fail(ErrorCode::Unavailable,
-                fmt::format("oneDNN {} has no bf16 products for this processor ({})", oneDnn()->facts().front().second,
+                fmt::format("oneDNN {} has no bf16 GEMMs for this processor ({})", oneDnn()->facts().front().second,
                             processorName()),
                 "use --precision fp32; bf16 needs AVX-512");
 }
 
-Result<ProductChoice> chooseProducts(std::string_view name, const MathUse& use)
+Result<GemmChoice> chooseGemm(std::string_view name, const MathUse& use)
 {
     if (!name.empty()) {
-        STAGEWRIGHT_TRY(auto products, productsNamed(name));
+        STAGEWRIGHT_TRY(auto gemm, gemmNamed(name));
         const auto known = KeptChoices().find(machineKey(false) + use.name);
-        return ProductChoice{products, "asked for", known ? speedIn(known->second, name) : 0};
+        return GemmChoice{gemm, "asked for", known ? speedIn(known->second, name) : 0};
     }
-    if (allProducts().empty()) return tl::unexpected(openBlasMissing());
+    if (allGemms().empty()) return tl::unexpected(openBlasMissing());
     if (std::getenv("OPENBLAS_CORETYPE") != nullptr && openBlas() != nullptr)
-        return ProductChoice{openBlas(), "OPENBLAS_CORETYPE is set", 0};
-    if (allProducts().size() == 1) return ProductChoice{allProducts().front(), "the only one installed", 0};
+        return GemmChoice{openBlas(), "OPENBLAS_CORETYPE is set", 0};
+    if (allGemms().size() == 1) return GemmChoice{allGemms().front(), "the only one installed", 0};
     if (choicesByTable()) return byProcessor();
     static std::mutex mutex;
-    static std::map<std::string, ProductChoice> chosen; // by the shapes' name
+    static std::map<std::string, GemmChoice> chosen; // by the shapes' name
     const std::lock_guard lock(mutex);
     const auto [at, fresh] = chosen.try_emplace(use.name);
     if (fresh) at->second = measured(use);
     return at->second;
 }
 
-std::optional<FastestProducts> fastestProducts(bool narrow)
+std::optional<FastestGemm> fastestGemm(bool bf16)
 {
-    std::optional<FastestProducts> best;
-    KeptChoices().each(machineKey(narrow), [&](std::string shape, const std::string& name, std::string reason) {
+    std::optional<FastestGemm> best;
+    KeptChoices().each(machineKey(bf16), [&](std::string shape, const std::string& name, std::string reason) {
         const double speed = speedIn(reason, name);
         if (!shape.starts_with("bf16; ") && speed > (best ? best->gflops : 0))
-            best = FastestProducts{std::move(reason), std::move(shape), speed};
+            best = FastestGemm{std::move(reason), std::move(shape), speed};
     });
     return best;
 }
 
-double narrowSpeed(const NarrowProducts& products, const MathUse& use)
+double bf16Speed(const Bf16Gemm& gemm, const MathUse& use)
 {
     static std::mutex mutex;
     const std::string key = machineKey(true) + use.name;
@@ -197,7 +197,7 @@ double narrowSpeed(const NarrowProducts& products, const MathUse& use)
     const KeptChoices kept;
     if (const auto known = kept.find(key)) return speedIn(known->second, known->first);
     if (choicesByTable() || !kept.canKeep()) return 0;
-    const double speed = speedOf(products, shapesOf(use), layers::BFloat16{0x3f00});
+    const double speed = speedOf(gemm, shapesOf(use), layers::BFloat16{0x3f00});
     kept.keep(key, "onednn", fmt::format("measured: onednn {:.0f} GFLOP/s", speed));
     return speed;
 }

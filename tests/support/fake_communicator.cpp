@@ -36,7 +36,7 @@ struct Meeting {
 
 } // namespace stagewright::fake
 
-struct StagewrightTeam {
+struct StagewrightCommunicator {
     std::vector<StagewrightQueue*> queues;
     std::vector<std::unique_ptr<stagewright::fake::LaneState>> lanes;
     int number = 0;
@@ -60,43 +60,43 @@ namespace {
 constexpr const char* kernel = "ncclDevKernel_SendRecv";
 constexpr int brokenAfter = 10;
 
-std::string_view wish()
+std::string_view request()
 {
     const char* text = std::getenv("STAGEWRIGHT_FAKE_NCCL");
     return text != nullptr ? text : "";
 }
 
 // Later requests of the lanes wait for all earlier ones.
-int meet(StagewrightTeam& team, const std::vector<int>& ends)
+int meet(StagewrightCommunicator& communicator, const std::vector<int>& ends)
 {
     for (const int from : ends) {
         StagewrightMark* mark = nullptr;
-        if (int bad = markOn(*team.lanes[static_cast<std::size_t>(from)], &mark)) return bad;
+        if (int bad = markOn(*communicator.lanes[static_cast<std::size_t>(from)], &mark)) return bad;
         for (const int to : ends)
-            if (int bad = to == from ? 0 : awaitOn(*team.lanes[static_cast<std::size_t>(to)], mark)) return bad;
+            if (int bad = to == from ? 0 : awaitOn(*communicator.lanes[static_cast<std::size_t>(to)], mark)) return bad;
         dropMark(mark);
     }
     return 0;
 }
 
-int usable(const StagewrightTeam& team)
+int usable(const StagewrightCommunicator& communicator)
 {
-    return team.aborted ? failed("the connection between devices was aborted") : 0;
+    return communicator.aborted ? failed("the connection between devices was aborted") : 0;
 }
 
-int laneNumber(const StagewrightTeam& team) { return 2 + team.number % 60; }
+int laneNumber(const StagewrightCommunicator& communicator) { return 2 + communicator.number % 60; }
 
 } // namespace
 
 namespace {
 
-StagewrightTeam* kept(std::unique_ptr<StagewrightTeam> team) // their lanes stay in clocks
+StagewrightCommunicator* kept(std::unique_ptr<StagewrightCommunicator> communicator) // their lanes stay in clocks
 {
     static std::mutex mutex;
-    static auto& all = *new std::vector<std::unique_ptr<StagewrightTeam>>;
+    static auto& all = *new std::vector<std::unique_ptr<StagewrightCommunicator>>;
     const std::lock_guard lock(mutex);
-    team->number = static_cast<int>(all.size());
-    all.push_back(std::move(team));
+    communicator->number = static_cast<int>(all.size());
+    all.push_back(std::move(communicator));
     return all.back().get();
 }
 
@@ -110,7 +110,7 @@ struct Side {
     bool done = false;
 };
 
-bool advanceSide(StagewrightTeam& team, Side& side)
+bool advanceSide(StagewrightCommunicator& communicator, Side& side)
 {
     Way& way = *side.way;
     if (side.sends) {
@@ -124,7 +124,7 @@ bool advanceSide(StagewrightTeam& team, Side& side)
     if (way.posted == side.turn) way.posted = side.turn + 1;
     if (way.sent <= side.turn) return false;
     if (way.bytes != side.bytes) {
-        team.mismatch = true;
+        communicator.mismatch = true;
         return false;
     }
     std::memcpy(side.data, way.data, side.bytes);
@@ -134,10 +134,10 @@ bool advanceSide(StagewrightTeam& team, Side& side)
 
 } // namespace
 
-int newTeamId(StagewrightTeamId* out)
+int newCommunicatorId(StagewrightCommunicatorId* out)
 {
     static std::atomic<int> count = 0;
-    if (wish() == "absent") return failed("NCCL can't be loaded: there is none");
+    if (request() == "absent") return failed("NCCL can't be loaded: there is none");
     const std::string name = "/stagewright-fake-nccl-" + std::to_string(::getpid()) + "-" + std::to_string(++count);
     const int file = ::shm_open(name.c_str(), O_CREAT | O_EXCL | O_RDWR, 0600);
     if (file < 0 || ::ftruncate(file, sizeof(Meeting)) != 0)
@@ -148,7 +148,8 @@ int newTeamId(StagewrightTeamId* out)
     return 0;
 }
 
-int joinTeam(StagewrightQueue* queue, const StagewrightTeamId* id, int32_t number, int32_t count, StagewrightTeam** out)
+int joinCommunicator(StagewrightQueue* queue, const StagewrightCommunicatorId* id, int32_t number, int32_t count,
+                     StagewrightCommunicator** out)
 {
     *out = nullptr;
     if (count > mostEnds) return failed("the fake NCCL connects at most 8 ends");
@@ -158,18 +159,18 @@ int joinTeam(StagewrightQueue* queue, const StagewrightTeamId* id, int32_t numbe
     void* memory = ::mmap(nullptr, sizeof(Meeting), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     ::close(file);
     if (memory == MAP_FAILED) return failed("joining the connection between devices: no memory");
-    auto team = std::make_unique<StagewrightTeam>();
-    team->meeting = static_cast<Meeting*>(memory);
-    team->name = name;
-    team->own = number;
-    team->ends = count;
-    team->sends.resize(static_cast<std::size_t>(count));
-    team->receives.resize(static_cast<std::size_t>(count));
-    team->queues.push_back(queue);
-    team->lanes.push_back(std::make_unique<LaneState>());
-    addLane(*team->lanes.back());
-    if (++team->meeting->joined == count) ::shm_unlink(name.c_str());
-    StagewrightTeam* made = kept(std::move(team));
+    auto communicator = std::make_unique<StagewrightCommunicator>();
+    communicator->meeting = static_cast<Meeting*>(memory);
+    communicator->name = name;
+    communicator->own = number;
+    communicator->ends = count;
+    communicator->sends.resize(static_cast<std::size_t>(count));
+    communicator->receives.resize(static_cast<std::size_t>(count));
+    communicator->queues.push_back(queue);
+    communicator->lanes.push_back(std::make_unique<LaneState>());
+    addLane(*communicator->lanes.back());
+    if (++communicator->meeting->joined == count) ::shm_unlink(name.c_str());
+    StagewrightCommunicator* made = kept(std::move(communicator));
     made->device = std::thread([made] {
         while (!made->closed) {
             advance(*made->lanes[0]);
@@ -180,107 +181,111 @@ int joinTeam(StagewrightQueue* queue, const StagewrightTeamId* id, int32_t numbe
     return 0;
 }
 
-int settleTeam(StagewrightTeam* team)
+int settleCommunicator(StagewrightCommunicator* communicator)
 {
-    while (team->meeting->joined < team->ends && !team->aborted)
+    while (communicator->meeting->joined < communicator->ends && !communicator->aborted)
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    return usable(*team);
+    return usable(*communicator);
 }
 
-int post(StagewrightTeam* team, const StagewrightPost* posts, int32_t count)
+int post(StagewrightCommunicator* communicator, const StagewrightPost* posts, int32_t count)
 {
-    if (int bad = usable(*team)) return bad;
-    team->messages += count;
+    if (int bad = usable(*communicator)) return bad;
+    communicator->messages += count;
     auto sides = std::make_shared<std::vector<Side>>();
     std::vector<Touched> touched;
     for (const StagewrightPost* one = posts; one != posts + count; ++one) {
         if (one->count > largestMessage) return failed("a message is larger than the fake NCCL's memory");
-        if (one->peer < 0 || one->peer >= team->ends || one->peer == team->own)
+        if (one->peer < 0 || one->peer >= communicator->ends || one->peer == communicator->own)
             return failed("a message for an end that is not there");
         const auto peer = static_cast<std::size_t>(one->peer);
-        Way& way = one->sends != 0 ? team->meeting->ways[team->own][peer] : team->meeting->ways[peer][team->own];
+        Way& way = one->sends != 0 ? communicator->meeting->ways[communicator->own][peer]
+                                   : communicator->meeting->ways[peer][communicator->own];
         sides->push_back({&way, one->sends != 0, one->data, one->count,
-                          one->sends != 0 ? team->sends[peer]++ : team->receives[peer]++});
+                          one->sends != 0 ? communicator->sends[peer]++ : communicator->receives[peer]++});
         touched.push_back({one->data, static_cast<std::size_t>(one->count), one->sends == 0});
     }
-    return askElsewhere(team->queues[0], *team->lanes[0], laneNumber(*team), kernel, touched, [team, sides] {
-        bool done = true;
-        for (Side& side : *sides) {
-            if (team->aborted) return true; // as it is
-            side.done = side.done || advanceSide(*team, side);
-            done = done && side.done;
-        }
-        return done;
-    });
+    return askElsewhere(communicator->queues[0], *communicator->lanes[0], laneNumber(*communicator), kernel, touched,
+                        [communicator, sides] {
+                            bool done = true;
+                            for (Side& side : *sides) {
+                                if (communicator->aborted) return true; // as it is
+                                side.done = side.done || advanceSide(*communicator, side);
+                                done = done && side.done;
+                            }
+                            return done;
+                        });
 }
 
-int openTeam(StagewrightQueue* const* queues, int32_t count, StagewrightTeam** out)
+int openCommunicator(StagewrightQueue* const* queues, int32_t count, StagewrightCommunicator** out)
 {
     *out = nullptr;
-    if (wish() == "absent") return failed("NCCL can't be loaded: there is none");
+    if (request() == "absent") return failed("NCCL can't be loaded: there is none");
     for (int32_t i = 0; i < count; ++i)
         for (int32_t k = 0; k < i; ++k)
-            if (queues[i]->wish.device == queues[k]->wish.device)
-                return failed("NCCL serves one rank per device, but device " + std::to_string(queues[i]->wish.device) +
-                              " has two");
-    auto team = std::make_unique<StagewrightTeam>();
+            if (queues[i]->request.device == queues[k]->request.device)
+                return failed("NCCL serves one rank per device, but device " +
+                              std::to_string(queues[i]->request.device) + " has two");
+    auto communicator = std::make_unique<StagewrightCommunicator>();
     for (int32_t i = 0; i < count; ++i) {
-        team->queues.push_back(queues[i]);
-        team->lanes.push_back(std::make_unique<LaneState>());
-        addLane(*team->lanes.back());
+        communicator->queues.push_back(queues[i]);
+        communicator->lanes.push_back(std::make_unique<LaneState>());
+        addLane(*communicator->lanes.back());
     }
-    *out = kept(std::move(team));
+    *out = kept(std::move(communicator));
     return 0;
 }
 
-void closeTeam(StagewrightTeam* team)
+void closeCommunicator(StagewrightCommunicator* communicator)
 {
-    team->aborted = true;
-    if (!team->device.joinable()) return;
-    advance(*team->lanes[0]);
-    team->closed = true;
-    team->device.join();
-    ::shm_unlink(team->name.c_str());
-    ::munmap(team->meeting, sizeof(Meeting));
+    communicator->aborted = true;
+    if (!communicator->device.joinable()) return;
+    advance(*communicator->lanes[0]);
+    communicator->closed = true;
+    communicator->device.join();
+    ::shm_unlink(communicator->name.c_str());
+    ::munmap(communicator->meeting, sizeof(Meeting));
 }
 
-int teamAwait(StagewrightTeam* team, int32_t end, StagewrightMark* mark)
+int communicatorAwait(StagewrightCommunicator* communicator, int32_t end, StagewrightMark* mark)
 {
-    return awaitOn(*team->lanes[static_cast<std::size_t>(end)], mark);
+    return awaitOn(*communicator->lanes[static_cast<std::size_t>(end)], mark);
 }
 
-int teamMark(StagewrightTeam* team, int32_t end, StagewrightMark** out)
+int communicatorMark(StagewrightCommunicator* communicator, int32_t end, StagewrightMark** out)
 {
-    return markOn(*team->lanes[static_cast<std::size_t>(end)], out);
+    return markOn(*communicator->lanes[static_cast<std::size_t>(end)], out);
 }
 
-int transfer(StagewrightTeam* team, int32_t from, const void* bytes, int32_t to, void* there, std::size_t count)
+int transfer(StagewrightCommunicator* communicator, int32_t from, const void* bytes, int32_t to, void* there,
+             std::size_t count)
 {
-    if (int bad = usable(*team)) return bad;
-    ++team->messages;
-    if (int bad = meet(*team, {from, to})) return bad;
+    if (int bad = usable(*communicator)) return bad;
+    ++communicator->messages;
+    if (int bad = meet(*communicator, {from, to})) return bad;
     const auto sender = static_cast<std::size_t>(from);
     const auto receiver = static_cast<std::size_t>(to);
-    if (int bad = askOn(team->queues[sender], *team->lanes[sender], laneNumber(*team), kernel, {{bytes, count, false}},
-                        [=] { std::memcpy(there, bytes, count); }))
+    if (int bad = askOn(communicator->queues[sender], *communicator->lanes[sender], laneNumber(*communicator), kernel,
+                        {{bytes, count, false}}, [=] { std::memcpy(there, bytes, count); }))
         return bad;
-    if (int bad = askOn(team->queues[receiver], *team->lanes[receiver], laneNumber(*team), kernel,
-                        {{there, count, true}}, [] {}))
+    if (int bad = askOn(communicator->queues[receiver], *communicator->lanes[receiver], laneNumber(*communicator),
+                        kernel, {{there, count, true}}, [] {}))
         return bad;
-    return meet(*team, {from, to});
+    return meet(*communicator, {from, to});
 }
 
-int collect(StagewrightTeam* team, int32_t kind, const float* const* from, float* const* to, std::size_t count)
+int collect(StagewrightCommunicator* communicator, int32_t kind, const float* const* from, float* const* to,
+            std::size_t count)
 {
-    if (int bad = usable(*team)) return bad;
-    const std::size_t ends = team->queues.size();
+    if (int bad = usable(*communicator)) return bad;
+    const std::size_t ends = communicator->queues.size();
     std::vector<int> all;
     for (std::size_t end = 0; end < ends; ++end) all.push_back(static_cast<int>(end));
     const std::vector<const float*> given(from, from + ends);
     const std::vector<float*> made(to, to + ends);
     const std::size_t in = kind == STAGEWRIGHT_REDUCE_SCATTER ? count * ends : count;
     const std::size_t out = kind == STAGEWRIGHT_ALL_GATHER ? count * ends : count;
-    if (int bad = meet(*team, all)) return bad;
+    if (int bad = meet(*communicator, all)) return bad;
     for (std::size_t end = 0; end < ends; ++end) { // the first does it all
         const auto work = [=] {
             std::vector<float> whole(in * (kind == STAGEWRIGHT_ALL_GATHER ? ends : 1), 0.0F);
@@ -292,24 +297,25 @@ int collect(StagewrightTeam* team, int32_t kind, const float* const* from, float
                             out * sizeof(float));
         };
         if (int bad = askOn(
-                team->queues[end], *team->lanes[end], laneNumber(*team), "ncclDevKernel_AllReduce",
+                communicator->queues[end], *communicator->lanes[end], laneNumber(*communicator),
+                "ncclDevKernel_AllReduce",
                 {{given[end], in * sizeof(float), false}, {made[end], out * sizeof(float), true}},
                 end == 0 ? std::function<void()>(work) : [] {}))
             return bad;
     }
-    return meet(*team, all);
+    return meet(*communicator, all);
 }
 
-int pollTeam(StagewrightTeam* team)
+int pollCommunicator(StagewrightCommunicator* communicator)
 {
-    if (team->mismatch) return failed("messages between devices: one is not as long as its receive");
-    if (wish() == "broken" && team->messages >= brokenAfter) {
-        team->aborted = true;
+    if (communicator->mismatch) return failed("messages between devices: one is not as long as its receive");
+    if (request() == "broken" && communicator->messages >= brokenAfter) {
+        communicator->aborted = true;
         return failed("the connection between devices: NCCL: remote process exited or there was a network error");
     }
-    return usable(*team);
+    return usable(*communicator);
 }
 
-void abortTeam(StagewrightTeam* team) { team->aborted = true; }
+void abortCommunicator(StagewrightCommunicator* communicator) { communicator->aborted = true; }
 
 } // namespace stagewright::fake

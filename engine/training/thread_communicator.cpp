@@ -1,17 +1,17 @@
-#include "engine/training/thread_team.h"
+#include "engine/training/thread_communicator.h"
 
 #include <algorithm>
 
-#include "engine/training/rank_team.h"
+#include "engine/training/rank_communicator.h"
 #include "engine/training/training_state.h"
 
 namespace stagewright {
 
 namespace {
 
-class ThreadTeam final : public RankTeam {
+class ThreadCommunicator final : public RankCommunicator {
 public:
-    explicit ThreadTeam(TrainingState& state) : m_state(state), m_sums(state.sums.size()) {}
+    explicit ThreadCommunicator(TrainingState& state) : m_state(state), m_sums(state.sums.size()) {}
 
     bool isHere(int) const override { return true; }
     bool meet(int, std::span<const StageSum> sums, std::vector<double>* all, const std::function<void()>& last) override
@@ -36,7 +36,10 @@ private:
 
 } // namespace
 
-std::unique_ptr<RankTeam> makeThreadTeam(TrainingState& state) { return std::make_unique<ThreadTeam>(state); }
+std::unique_ptr<RankCommunicator> makeThreadCommunicator(TrainingState& state)
+{
+    return std::make_unique<ThreadCommunicator>(state);
+}
 
 std::vector<ParameterView> StageWeights::views()
 {

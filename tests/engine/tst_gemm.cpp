@@ -1,4 +1,4 @@
-// Matrix products: every library against sums in double, from several threads, the same bits twice; and which one is
+// GEMMs: every library against sums in double, from several threads, the same bits twice; and which one is
 // chosen.
 #include <QtTest>
 
@@ -6,7 +6,7 @@
 #include <random>
 #include <thread>
 
-#include "engine/cpu/products.h"
+#include "engine/cpu/gemm.h"
 #include "engine/device/backend.h"
 #include "support/workloads.h"
 
@@ -29,12 +29,12 @@ struct Problem {
     float alpha, beta;
 };
 
-std::vector<float> solved(const Products& products, const Problem& p, const std::vector<float>& a,
-                          const std::vector<float>& b, std::vector<float> c)
+std::vector<float> solved(const Gemm& gemm, const Problem& p, const std::vector<float>& a, const std::vector<float>& b,
+                          std::vector<float> c)
 {
-    products.multiply(p.transposeA, p.transposeB, p.rows, p.columns, p.depth, p.alpha,
-                      {a.data(), (p.transposeA ? p.rows : p.depth) + p.gap},
-                      {b.data(), (p.transposeB ? p.depth : p.columns) + p.gap}, p.beta, c.data(), p.columns + p.gap);
+    gemm.multiply(p.transposeA, p.transposeB, p.rows, p.columns, p.depth, p.alpha,
+                  {a.data(), (p.transposeA ? p.rows : p.depth) + p.gap},
+                  {b.data(), (p.transposeB ? p.depth : p.columns) + p.gap}, p.beta, c.data(), p.columns + p.gap);
     return c;
 }
 
@@ -44,13 +44,13 @@ MathUse useOf(int hidden) { return test::gpt(modelOf(hidden))->mathUse(1); }
 
 } // namespace
 
-class TestProducts : public QObject {
+class TestGemm : public QObject {
     Q_OBJECT
 private slots:
     void equalSumsInDouble()
     {
         std::mt19937 random(3);
-        for (const Products* products : allProducts())
+        for (const Gemm* gemm : allGemms())
             for (const int form : {0, 1, 2})
                 for (const auto& [rows, columns, depth] :
                      {std::tuple(1, 1, 1), std::tuple(7, 5, 3), std::tuple(33, 96, 64), std::tuple(128, 64, 200)})
@@ -62,7 +62,7 @@ private slots:
                         const auto a = randomFloats(p.transposeA ? size(depth, rows) : size(rows, depth), random);
                         const auto b = randomFloats(p.transposeB ? size(columns, depth) : size(depth, columns), random);
                         const auto before = randomFloats(size(rows, columns), random);
-                        const auto after = solved(*products, p, a, b, before);
+                        const auto after = solved(*gemm, p, a, b, before);
                         for (int i = 0; i < rows; ++i)
                             for (int j = 0; j < columns + p.gap; ++j) {
                                 const auto at =
@@ -85,7 +85,7 @@ private slots:
                                 const double wanted =
                                     0.5 * sum + static_cast<double>(beta) * static_cast<double>(before[at]);
                                 QVERIFY2(std::abs(wanted - static_cast<double>(after[at])) <= 1e-5 * std::sqrt(depth),
-                                         std::string(products->name()).c_str());
+                                         std::string(gemm->name()).c_str());
                             }
                     }
     }
@@ -97,8 +97,8 @@ private slots:
         const auto a = randomFloats(64 * 64, random);
         const auto b = randomFloats(192 * 64, random);
         const std::vector<float> c(64 * 192, 0.0F);
-        for (const Products* products : allProducts()) {
-            const auto alone = solved(*products, p, a, b, c);
+        for (const Gemm* gemm : allGemms()) {
+            const auto alone = solved(*gemm, p, a, b, c);
             std::atomic<int> different = 0;
             std::vector<std::thread> threads;
             for (int t = 0; t < 4; ++t)
@@ -107,64 +107,64 @@ private slots:
                     std::copy(a.begin(), a.end(), moved.begin() + t);
                     for (int i = 0; i < 50; ++i) {
                         std::vector<float> own = c;
-                        products->multiply(false, true, 64, 192, 64, 1.0F, {moved.data() + t, 64}, {b.data(), 64}, 0.0F,
-                                           own.data(), 192);
+                        gemm->multiply(false, true, 64, 192, 64, 1.0F, {moved.data() + t, 64}, {b.data(), 64}, 0.0F,
+                                       own.data(), 192);
                         if (std::memcmp(own.data(), alone.data(), alone.size() * sizeof(float)) != 0) ++different;
                     }
                 });
             for (std::thread& thread : threads) thread.join();
-            QVERIFY2(different == 0, std::string(products->name()).c_str());
+            QVERIFY2(different == 0, std::string(gemm->name()).c_str());
         }
     }
     void aNameChooses()
     {
-        QCOMPARE(std::string((*productsNamed("openblas"))->name()), std::string("openblas"));
-        QCOMPARE(productsNamed("mkl").error().code, ErrorCode::Usage);
-        if (allProducts().size() == 1) QCOMPARE(productsNamed("onednn").error().code, ErrorCode::Unavailable);
+        QCOMPARE(std::string((*gemmNamed("openblas"))->name()), std::string("openblas"));
+        QCOMPARE(gemmNamed("mkl").error().code, ErrorCode::Usage);
+        if (allGemms().size() == 1) QCOMPARE(gemmNamed("onednn").error().code, ErrorCode::Unavailable);
         DeviceOptions options;
-        options.products = "mkl";
+        options.blas = "mkl";
         QCOMPARE(makeBackend("cpu", options).error().code, ErrorCode::Usage);
-        const auto choice = chooseProducts("openblas", useOf(32));
-        QCOMPARE(std::string(choice->products->name()), std::string("openblas"));
+        const auto choice = chooseGemm("openblas", useOf(32));
+        QCOMPARE(std::string(choice->gemm->name()), std::string("openblas"));
         QCOMPARE(choice->reason, std::string("asked for"));
     }
     void theCoreTypeOfOpenBlasChoosesIt()
     {
         qputenv("OPENBLAS_CORETYPE", "Haswell");
-        const auto choice = chooseProducts("", useOf(40));
+        const auto choice = chooseGemm("", useOf(40));
         qunsetenv("OPENBLAS_CORETYPE");
-        QCOMPARE(std::string(choice->products->name()), std::string("openblas"));
+        QCOMPARE(std::string(choice->gemm->name()), std::string("openblas"));
     }
     void whatIsMeasuredIsKept()
     {
-        if (allProducts().size() < 2) QSKIP("oneDNN (libdnnl2) is not installed: there is nothing to choose from");
+        if (allGemms().size() < 2) QSKIP("oneDNN (libdnnl2) is not installed: there is nothing to choose from");
         QTemporaryDir cache;
         const QByteArray table = qgetenv("STAGEWRIGHT_PRODUCTS");
         qunsetenv("STAGEWRIGHT_PRODUCTS");
         qputenv("XDG_CACHE_HOME", cache.path().toUtf8());
-        const auto first = chooseProducts("", useOf(64));
-        const auto again = chooseProducts("", useOf(64));
-        const auto other = chooseProducts("", useOf(128));
+        const auto first = chooseGemm("", useOf(64));
+        const auto again = chooseGemm("", useOf(64));
+        const auto other = chooseGemm("", useOf(128));
         QVERIFY2(first->reason.starts_with("measured: "), first->reason.c_str());
-        QCOMPARE(again->products, first->products);
+        QCOMPARE(again->gemm, first->gemm);
         QFile file(cache.filePath("stagewright/products"));
         QVERIFY(file.open(QIODevice::ReadOnly));
         const QStringList lines = QString::fromUtf8(file.readAll()).split('\n', Qt::SkipEmptyParts);
         QCOMPARE(lines.size(), 2);
         QVERIFY(lines[0].contains(QStringLiteral("hidden 64, 16 tokens\t") +
-                                  QString::fromUtf8(first->products->name().data())));
+                                  QString::fromUtf8(first->gemm->name().data())));
         QVERIFY(lines[1].endsWith(QString::fromStdString(other->reason)));
         // What is kept counts: the line of another shape, written by hand, chooses the slower one.
         QString line = lines[0];
         line.replace("hidden 64", "hidden 96");
-        const QString slower = first->products->name() == "onednn" ? "openblas" : "onednn";
+        const QString slower = first->gemm->name() == "onednn" ? "openblas" : "onednn";
         line = line.section('\t', 0, 0) + '\t' + slower + "\tby hand\n";
         file.close();
         QVERIFY(file.open(QIODevice::Append));
         file.write(line.toUtf8());
         file.close();
-        const auto kept = chooseProducts("", useOf(96));
-        QCOMPARE(QString::fromUtf8(kept->products->name().data()), slower);
+        const auto kept = chooseGemm("", useOf(96));
+        QCOMPARE(QString::fromUtf8(kept->gemm->name().data()), slower);
         QCOMPARE(kept->reason, std::string("by hand"));
         qputenv("STAGEWRIGHT_PRODUCTS", table);
         qunsetenv("XDG_CACHE_HOME");
@@ -172,7 +172,7 @@ private slots:
     // The fastest of all that is kept, in fp32 and in bf16, and what another choice reaches of it.
     void theMachinesBestIsKnown()
     {
-        if (allProducts().size() < 2) QSKIP("oneDNN (libdnnl2) is not installed: there is nothing to choose from");
+        if (allGemms().size() < 2) QSKIP("oneDNN (libdnnl2) is not installed: there is nothing to choose from");
         QTemporaryDir cache;
         const QByteArray table = qgetenv("STAGEWRIGHT_PRODUCTS");
         const auto back = qScopeGuard([&] {
@@ -181,27 +181,27 @@ private slots:
         });
         qputenv("XDG_CACHE_HOME", cache.path().toUtf8());
         qputenv("STAGEWRIGHT_PRODUCTS", "table");
-        QVERIFY(!fastestProducts(false));
-        QCOMPARE(chooseProducts("", useOf(48))->gflops, 0.0); // nothing was measured
+        QVERIFY(!fastestGemm(false));
+        QCOMPARE(chooseGemm("", useOf(48))->gflops, 0.0); // nothing was measured
         qunsetenv("STAGEWRIGHT_PRODUCTS");
-        const auto first = chooseProducts("", useOf(80));
-        const auto other = chooseProducts("", useOf(160));
+        const auto first = chooseGemm("", useOf(80));
+        const auto other = chooseGemm("", useOf(160));
         QVERIFY(first->gflops > 0 && other->gflops > 0);
-        const auto fastest = fastestProducts(false);
+        const auto fastest = fastestGemm(false);
         QVERIFY(fastest);
         QVERIFY(std::abs(fastest->gflops - std::max(first->gflops, other->gflops)) <= 0.5); // kept as whole GFLOP/s
         QVERIFY2(fastest->shape == "hidden 80, 16 tokens" || fastest->shape == "hidden 160, 16 tokens",
                  fastest->shape.c_str());
-        const auto asked = chooseProducts(first->products->name() == "onednn" ? "openblas" : "onednn", useOf(80));
+        const auto asked = chooseGemm(first->gemm->name() == "onednn" ? "openblas" : "onednn", useOf(80));
         QVERIFY(asked->gflops > 0 && asked->gflops <= first->gflops + 0.5);
-        QVERIFY(!fastestProducts(true)); // bf16 is measured apart
-        const auto narrow = narrowProducts();
-        if (!narrow) return;
-        const double speed = narrowSpeed(**narrow, useOf(80));
+        QVERIFY(!fastestGemm(true)); // bf16 is measured apart
+        const auto bf16 = bf16Gemm();
+        if (!bf16) return;
+        const double speed = bf16Speed(**bf16, useOf(80));
         QVERIFY(speed > 0);
-        QVERIFY(std::abs(fastestProducts(true)->gflops - speed) <= 0.5);
-        QVERIFY(std::abs(narrowSpeed(**narrow, useOf(80)) - speed) <= 0.5); // what is kept
-        QCOMPARE(fastestProducts(false)->gflops, fastest->gflops);
+        QVERIFY(std::abs(fastestGemm(true)->gflops - speed) <= 0.5);
+        QVERIFY(std::abs(bf16Speed(**bf16, useOf(80)) - speed) <= 0.5); // what is kept
+        QCOMPARE(fastestGemm(false)->gflops, fastest->gflops);
     }
     void theBackendSaysWhatItChose()
     {
@@ -223,5 +223,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestProducts)
-#include "tst_products.moc"
+QTEST_APPLESS_MAIN(TestGemm)
+#include "tst_gemm.moc"
