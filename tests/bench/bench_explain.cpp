@@ -7,6 +7,7 @@
 #include "schedules/timeline/timeline_of.h"
 #include "traces/analysis/gap_explainer.h"
 #include "traces/analysis/slack.h"
+#include "traces/report/run_report.h"
 
 using namespace stagewright;
 
@@ -43,7 +44,7 @@ void slack(benchmark::State& state)
 {
     const Schedule schedule = large();
     const auto timeline = *simulatedTimeline(schedule, costsFor(schedule));
-    for (auto _ : state) benchmark::DoNotOptimize(slackOf(*timeline, 0).data());
+    for (auto _ : state) benchmark::DoNotOptimize(StepContext(*timeline, 0).slack().data());
 }
 
 void explainOne(benchmark::State& state)
@@ -51,10 +52,41 @@ void explainOne(benchmark::State& state)
     const Schedule schedule = large();
     const auto timeline = *simulatedTimeline(schedule, costsFor(schedule));
     const auto report = *analyseBubbles(*timeline, 0);
-    const GapExplainer explainer(*timeline, 0);
+    const StepContext context(*timeline, 0);
+    const GapExplainer explainer(context);
     std::size_t i = 0;
     for (auto _ : state)
         benchmark::DoNotOptimize(explainer.explain(report.gaps[i++ % report.gaps.size()]).sentence.data());
+}
+
+// A run with its costs, or, as an import, one from whose spans they are fitted.
+Run runOf(bool imported)
+{
+    Run run;
+    const Schedule schedule = large();
+    const CostModel costs = costsFor(schedule);
+    run.timeline = *simulatedTimeline(schedule, costs);
+    run.info.ranks = schedule.ranks;
+    run.info.steps = 1;
+    run.schedule = std::make_shared<const Schedule>(schedule);
+    if (!imported) run.costs = costs;
+    if (imported) run.info.provenance = Provenance::Imported;
+    return run;
+}
+
+// Figures, levers and tables, as `report --table all` and the HTML page have them, and the five longest gaps explained.
+void report(benchmark::State& state, bool imported)
+{
+    const Run run = runOf(imported);
+    for (auto _ : state) {
+        const StepContext context(run, 0);
+        const auto report = *reportOf(context, {.levers = true});
+        const auto tables = reportTables(context);
+        const GapExplainer explainer(context);
+        for (std::size_t i = 0; i < 5; ++i)
+            benchmark::DoNotOptimize(explainer.explain(report.bubbles.gaps[i]).sentence.data());
+        benchmark::DoNotOptimize(tables.data());
+    }
 }
 
 } // namespace
@@ -65,6 +97,8 @@ BENCHMARK_CAPTURE(whatIf, link, "link6-7*4")->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(whatIf, microbatches, "m+8")->Unit(benchmark::kMillisecond);
 BENCHMARK(bubbles)->Unit(benchmark::kMillisecond);
 BENCHMARK(slack)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(report, own_costs, false)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(report, fitted_costs, true)->Unit(benchmark::kMillisecond);
 BENCHMARK(explainOne)->Unit(benchmark::kMillisecond);
 
 BENCHMARK_MAIN();

@@ -69,12 +69,12 @@ private slots:
         QFETCH(Run, run);
         for (const AnalysisInfo* info : allAnalyses()) {
             for (int step = 0; step <= run.timeline->steps(); ++step) { // the last does not exist
-                const ReportTable table = reportTable(*info, run, step);
+                const ReportTable table = reportTable(*info, StepContext(run, step));
                 if (info->unknown(run).empty()) QVERIFY2(table.unknown.empty(), table.unknown.c_str());
                 for (const auto& row : table.rows) QCOMPARE(row.size(), table.columns.size());
                 if (!table.ops.empty()) QCOMPARE(table.ops.size(), table.rows.size());
                 for (const TableColumn& column : table.columns) QVERIFY(!column.key.empty() && !column.title.empty());
-                QVERIFY(table.rows == reportTable(*info, run, step).rows);
+                QVERIFY(table.rows == reportTable(*info, StepContext(run, step)).rows);
                 if (run.schedule && step == 0 && table.unknown.empty()) QVERIFY(!table.rows.empty());
             }
         }

@@ -74,7 +74,7 @@ private slots:
         const Gap* gap = largest(report, IdleCause::Imbalance);
         QVERIFY(gap);
         QCOMPARE(timeline->trackOf(gap->blamed).rank, 1);
-        const GapExplanation explanation = GapExplainer(*timeline, 1).explain(*gap);
+        const GapExplanation explanation = GapExplainer(StepContext(*timeline, 1)).explain(*gap);
         QVERIFY(explanation.experiment && explanation.experiment->after < explanation.experiment->before);
     }
 

@@ -239,7 +239,7 @@ void useFile()
             const int step = run->representativeStep();
             const auto report = analyseBubbles(*run->timeline, step);
             for (const Gap& gap : report->gaps) (void)explainGap(*run->timeline, gap);
-            (void)criticalPath(*run->timeline, step);
+            (void)criticalPath(StepOps(*run->timeline, step));
             (void)peakByRank(*run->timeline, MemoryCategory::Activations, step);
             runs.push_back(std::move(*run));
         }

@@ -93,7 +93,7 @@ private slots:
         QCOMPARE(report.ranks[1].byCause[static_cast<std::size_t>(IdleCause::Drain)], 2 * unit);
         QCOMPARE(report.ranks[0].busyByKind[static_cast<std::size_t>(OpKind::Backward)], 4 * unit);
         QStringList path;
-        for (const CriticalLink& link : criticalPath(*timeline, 0))
+        for (const CriticalLink& link : criticalPath(StepOps(*timeline, 0)))
             path << QString::fromStdString(name(*timeline, link.span));
         QCOMPARE(path.join(' '), QString("0F0 1F0 1B0 1F1 1B1 0B1"));
         QCOMPARE(peakByRank(*timeline, MemoryCategory::Activations, 0),
@@ -107,7 +107,7 @@ private slots:
         // before 0B0 and 0B1
         QCOMPARE(report.ranks[0].byCause[static_cast<std::size_t>(IdleCause::Transfer)], unit / 2);
         QCOMPARE(sum(report.byCause), report.idle);
-        const auto overlap = analyseOverlap(*timeline, 0);
+        const auto overlap = analyseOverlap(StepOps(*timeline, 0));
         QCOMPARE(overlap.messages, 4); // two outputs, two gradients
         QCOMPARE(overlap.commTime, unit);
         QCOMPARE(overlap.hiddenTime + overlap.exposedTime, overlap.commTime);
@@ -295,14 +295,14 @@ private slots:
             }
             QCOMPARE(byGaps, report.idle);
 
-            const auto path = criticalPath(*timeline, step);
+            const auto path = criticalPath(StepOps(*timeline, step));
             Nanos covered = 0;
             for (const CriticalLink& link : path) {
                 QVERIFY(link.waitBefore >= 0);
                 covered += link.waitBefore + timeline->spans()[link.span].duration();
             }
             QCOMPARE(covered, report.makespan());
-            const auto overlap = analyseOverlap(*timeline, step);
+            const auto overlap = analyseOverlap(StepOps(*timeline, step));
             QVERIFY(overlap.hiddenTime >= 0 && overlap.exposedTime >= 0);
             QCOMPARE(overlap.hiddenTime + overlap.exposedTime, overlap.commTime);
         }
@@ -311,7 +311,7 @@ private slots:
     void theCriticalPathCrossesRanks()
     {
         const auto timeline = samples::simulated("1f1b", 4, 4, 0.25);
-        const auto path = criticalPath(*timeline, 0);
+        const auto path = criticalPath(StepOps(*timeline, 0));
         QStringList names;
         int crossings = 0;
         for (const CriticalLink& link : path) {

@@ -158,7 +158,7 @@ std::set<std::string> unknownTables(const Run& run)
 {
     std::set<std::string> out;
     for (const AnalysisInfo* analysis : allAnalyses())
-        if (!reportTable(*analysis, run, 0).unknown.empty()) out.insert(std::string(analysis->name));
+        if (!reportTable(*analysis, StepContext(run, 0)).unknown.empty()) out.insert(std::string(analysis->name));
     return out;
 }
 
@@ -182,7 +182,8 @@ std::vector<std::string> gapSentences(const Run& run)
     std::vector<std::string> out;
     const auto report = analyseBubbles(*run.timeline, 0);
     if (!report) return out;
-    const GapExplainer explainer(*run.timeline, 0);
+    const StepContext context(*run.timeline, 0);
+    const GapExplainer explainer(context);
     for (const Gap& gap : report->gaps) out.push_back(explainer.explain(gap).sentence);
     return out;
 }
@@ -286,7 +287,7 @@ private slots:
         QVERIFY(anySays(sentences, "after its last input was made: the trace does not say when it arrived"));
         QVERIFY(!anySays(sentences, "still in transit"));
         QVERIFY(!reportOf(run, {.levers = true})->levers->gainOf(IdleCause::Launch));
-        QVERIFY(analyseLinks(*run.timeline, 0).empty());
+        QVERIFY(analyseLinks(StepContext(*run.timeline, 0)).empty());
     }
 
     // A wall clock is not enough: messages that were seen are known, however short.
@@ -327,7 +328,7 @@ private slots:
     void withoutUsesOfMemory()
     {
         const Run run = runWithout(Without::MemoryUses);
-        const ReportTable table = reportTable(*findAnalysis("memory"), run, 0);
+        const ReportTable table = reportTable(*findAnalysis("memory"), StepContext(run, 0));
         QVERIFY(table.unknown.empty());
         QVERIFY(table.rows[0][static_cast<std::size_t>(MemoryCategory::Workspace) + 1] != TableCell());
     }
@@ -345,7 +346,7 @@ private slots:
     {
         const Run run = runWithout(Without::Bytes);
         for (const char* name : {"copies", "exposed_communication"}) {
-            const ReportTable table = reportTable(*findAnalysis(name), run, 0);
+            const ReportTable table = reportTable(*findAnalysis(name), StepContext(run, 0));
             QVERIFY(!table.rows.empty());
             for (std::size_t c = 0; c < table.columns.size(); ++c)
                 if (table.columns[c].key == "bytes" || table.columns[c].key == "size" ||

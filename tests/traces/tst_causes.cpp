@@ -86,11 +86,12 @@ void checkStep(const Timeline& timeline, const BubbleReport& report, bool explai
     QCOMPARE(replay->makespan, report.makespan());
     for (SlotId id = 0; id < graph.size(); ++id)
         QCOMPARE(replay->start[id], timeline.spans()[graph.slot(id).first].start);
-    for (const OpSlack& op : slackOf(timeline, report.step)) QVERIFY2(op.slack >= 0, nameOf(timeline, op.span).c_str());
-    for (const CriticalLink& link : criticalPath(timeline, report.step))
+    const StepContext context(timeline, report.step);
+    for (const OpSlack& op : context.slack()) QVERIFY2(op.slack >= 0, nameOf(timeline, op.span).c_str());
+    for (const CriticalLink& link : criticalPath(StepOps(timeline, report.step)))
         QCOMPARE(graph.slack()[graph.slotOf(link.span)], Nanos{0});
     if (!explain) return;
-    const GapExplainer explainer(timeline, report.step);
+    const GapExplainer explainer(context);
     for (const Gap& gap : report.gaps) {
         const GapExplanation explanation = explainer.explain(gap);
         QVERIFY(!explanation.sentence.empty());
@@ -328,7 +329,8 @@ private slots:
                 Nanos idle = 0;
                 for (const Nanos part : report.byCause) idle += part;
                 QCOMPARE(idle, report.idle);
-                const GapExplainer explainer(*timeline, step);
+                const StepContext context(*timeline, step);
+                const GapExplainer explainer(context);
                 for (const Gap& gap : report.gaps) QVERIFY(!explainer.explain(gap).sentence.empty());
             }
         }
@@ -350,7 +352,7 @@ private slots:
         const Timed run = timed(schedule, withStageLayers(schedule, samples::unitCosts(schedule), layers).value());
         const Gap& gap = largest(run.report, IdleCause::Imbalance);
         QCOMPARE(run.timeline->spans()[gap.blamed].op.stage, std::uint16_t{3});
-        const GapExplanation explanation = GapExplainer(*run.timeline, 0).explain(gap);
+        const GapExplanation explanation = GapExplainer(StepContext(*run.timeline, 0)).explain(gap);
         QVERIFY2(QString::fromStdString(explanation.sentence).contains("stage 3 costs more than the average stage"),
                  explanation.sentence.c_str());
         QVERIFY(explanation.experiment->after < explanation.experiment->before);
@@ -372,7 +374,7 @@ private slots:
         QCOMPARE(of(report, IdleCause::Dependency), 18 * oneUnit);
         const Gap& gap = largest(report, IdleCause::Straggler);
         QCOMPARE(nameOf(*timeline, gap.blamed), std::string("3F3"));
-        const GapExplanation explanation = GapExplainer(*timeline, 0).explain(gap);
+        const GapExplanation explanation = GapExplainer(StepContext(*timeline, 0)).explain(gap);
         QCOMPARE(explanation.experiment->after, 33 * oneUnit);
         QCOMPARE(explanation.experiment->before, 36 * oneUnit);
         QCOMPARE(nameOf(*timeline, explanation.chain.back().span), std::string("3F3"));
@@ -425,7 +427,7 @@ private slots:
         const Gap& gap = largest(run.report, IdleCause::Transfer);
         QCOMPARE(run.timeline->trackOf(gap.blamed).rank, 2); // a gradient on its way to rank 1
         QCOMPARE(gap.rank, 1);
-        const GapExplanation explanation = GapExplainer(*run.timeline, 0).explain(gap);
+        const GapExplanation explanation = GapExplainer(StepContext(*run.timeline, 0)).explain(gap);
         QCOMPARE(explanation.experiment->before, 35 * oneUnit);
         QCOMPARE(explanation.experiment->after, 34 * oneUnit); // the way there still takes one
     }
@@ -437,7 +439,7 @@ private slots:
         for (const Gap& gap : run.report.gaps)
             if (gap.cause == IdleCause::Launch) QCOMPARE(gap.rank, 3);
         const GapExplanation explanation =
-            GapExplainer(*run.timeline, 0).explain(largest(run.report, IdleCause::Launch));
+            GapExplainer(StepContext(*run.timeline, 0)).explain(largest(run.report, IdleCause::Launch));
         QCOMPARE(explanation.experiment->after, 33 * oneUnit);
     }
 
@@ -488,7 +490,8 @@ private slots:
             simulatedTimeline(schedule, costs, {SendMode::Rendezvous, 0, ReceiveMode::Blocking}).value();
         const auto report = analyseBubbles(*timeline, 0).value();
         QVERIFY(of(report, IdleCause::PeerWait) > 0);
-        const GapExplanation explanation = GapExplainer(*timeline, 0).explain(largest(report, IdleCause::PeerWait));
+        const GapExplanation explanation =
+            GapExplainer(StepContext(*timeline, 0)).explain(largest(report, IdleCause::PeerWait));
         QVERIFY2(QString::fromStdString(explanation.sentence).contains("until the other side is ready"),
                  explanation.sentence.c_str());
         const auto buffered =
@@ -507,7 +510,8 @@ private slots:
         const auto report = analyseBubbles(*strict, 0).value();
         QVERIFY(of(report, IdleCause::HeadOfLine) > 0);
         QVERIFY(of(report, IdleCause::PeerWait) > 0);
-        const GapExplanation explanation = GapExplainer(*strict, 0).explain(largest(report, IdleCause::HeadOfLine));
+        const GapExplanation explanation =
+            GapExplainer(StepContext(*strict, 0)).explain(largest(report, IdleCause::HeadOfLine));
         QVERIFY2(QString::fromStdString(explanation.sentence).contains("behind other messages"),
                  explanation.sentence.c_str());
         const auto buffered = simulatedTimeline(schedule, costs, {SendMode::Buffered, 0, ReceiveMode::Posted}).value();
@@ -569,7 +573,7 @@ private slots:
         checkStep(*run.timeline, run.report, true);
         QCOMPARE(of(run.report, IdleCause::Launch), Nanos{0});
         const Gap& gap = largest(run.report, IdleCause::PeerWait);
-        const GapExplanation explanation = GapExplainer(*run.timeline, 0).explain(gap);
+        const GapExplanation explanation = GapExplainer(StepContext(*run.timeline, 0)).explain(gap);
         QVERIFY2(QString::fromStdString(explanation.sentence).contains("a reduction starts only when rank"),
                  explanation.sentence.c_str());
         QVERIFY(run.timeline->trackOf(gap.blamed).rank != gap.rank);
@@ -582,7 +586,7 @@ private slots:
         const Schedule schedule = samples::schedule("1f1b", 4, 8);
         const Timed run = timed(schedule, samples::unitCosts(schedule, 0.5));
         const Gap& gap = largest(run.report, IdleCause::Order);
-        const GapExplanation explanation = GapExplainer(*run.timeline, 0).explain(gap);
+        const GapExplanation explanation = GapExplainer(StepContext(*run.timeline, 0)).explain(gap);
         const auto& row = schedule.order[static_cast<std::size_t>(gap.rank)];
         const auto to = std::find(row.begin(), row.end(), run.timeline->spans()[gap.next].op) - row.begin();
         const auto from = std::find(row.begin(), row.end(), gap.readyOp) - row.begin();
@@ -606,7 +610,8 @@ private slots:
                 costs.launch.clear();
                 if (round == 2) costs.launch = {0, 40, 0, 25};
                 const Timed run = timed(schedule, costs);
-                const GapExplainer explainer(*run.timeline, 0);
+                const StepContext context(*run.timeline, 0);
+                const GapExplainer explainer(context);
                 for (const Gap& gap : run.report.gaps) {
                     const auto experiment = explainer.explain(gap).experiment;
                     std::optional<Nanos> promised;
@@ -678,7 +683,7 @@ private slots:
         const auto report = analyseBubbles(*timeline, 0).value();
         const Gap& gap = largest(report, IdleCause::Dependency);
         QCOMPARE(gap.rank, 0);
-        const GapChain chain = GapExplainer(*timeline, 0).chainOf(gap);
+        const GapChain chain = GapExplainer(StepContext(*timeline, 0)).chainOf(gap);
         QStringList names;
         for (const GapLink& link : chain) names << QString::fromStdString(nameOf(*timeline, link.span));
         QCOMPARE(names.mid(0, 4).join(' '), QString("1B0 2B0 3B0 3F7"));

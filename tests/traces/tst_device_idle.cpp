@@ -182,14 +182,14 @@ private slots:
         QCOMPARE(rows[1].exposed(), 50 * us); // each for itself: 10 µs count in both
         Run run;
         run.timeline = sample();
-        const ReportTable table = reportTable(*findAnalysis("exposed_communication"), run, 0);
+        const ReportTable table = reportTable(*findAnalysis("exposed_communication"), StepContext(run, 0));
         QCOMPARE(table.rows.size(), std::size_t(2));
         QCOMPARE(table.sentence,
                  std::string("150.0 µs of 170.0 µs of communication are exposed, 66.7 % of them in AllReduce"));
         Step without;
         without.kernel("gemm", 0, 10, -1);
         run.timeline = without.build();
-        QVERIFY(!reportTable(*findAnalysis("exposed_communication"), run, 0).unknown.empty());
+        QVERIFY(!reportTable(*findAnalysis("exposed_communication"), StepContext(run, 0)).unknown.empty());
     }
 
     void comparedByCauseAndClass()
@@ -412,7 +412,7 @@ private slots:
         QVERIFY(compareDevices(*known, 0, *known, 0).why.empty());
         Run run;
         run.timeline = whole;
-        const ReportTable idle = reportTable(*findAnalysis("device_idle"), run, 0);
+        const ReportTable idle = reportTable(*findAnalysis("device_idle"), StepContext(run, 0));
         for (std::size_t c = 0; c < idle.columns.size(); ++c)
             if (const std::string key(idle.columns[c].key);
                 key == "computing_ns" || key == "collective_ns" || key == "send_receive_ns")
@@ -469,7 +469,7 @@ private slots:
         const Timeline& timeline = *run->timeline;
         const auto idle = analyseDeviceIdle(timeline, 0);
         const auto time = analyseDeviceTime(timeline, 0);
-        const ReportTable copies = reportTable(*findAnalysis("copies"), *run, 0);
+        const ReportTable copies = reportTable(*findAnalysis("copies"), StepContext(*run, 0));
         QCOMPARE(static_cast<int>(idle.size()), static_cast<int>(counted.size()));
         for (std::size_t r = 0; r < idle.size(); ++r) {
             const QJsonObject expected = counted[static_cast<int>(r)].toObject();

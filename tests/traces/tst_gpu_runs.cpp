@@ -144,7 +144,7 @@ private slots:
         for (int step = 0; step < m_run.timeline->steps(); ++step) {
             const auto bubbles = analyseBubbles(*m_run.timeline, step, bubbleOptionsOf(m_run));
             QVERIFY2(bubbles, bubbles ? "" : bubbles.error().message.c_str());
-            const auto gaps = analyseLaunchGaps(*m_run.timeline, step);
+            const auto gaps = analyseLaunchGaps(StepContext(*m_run.timeline, step));
             QVERIFY2(gaps, gaps ? "" : gaps.error().message.c_str());
             for (std::size_t rank = 0; rank < bubbles->ranks.size(); ++rank) {
                 const RankBubbles& of = bubbles->ranks[rank];
@@ -163,7 +163,7 @@ private slots:
         open(name);
         const auto ceilings = ceilingsOf(m_run);
         QVERIFY2(ceilings, ceilings ? "" : ceilings.error().message.c_str());
-        const auto rows = rooflineOf(m_run, m_run.timeline->steps() - 1);
+        const auto rows = rooflineOf(StepContext(m_run, m_run.timeline->steps() - 1));
         QVERIFY2(rows, rows ? "" : rows.error().message.c_str());
         QVERIFY(!rows->empty());
         for (const RooflineRow& row : *rows)

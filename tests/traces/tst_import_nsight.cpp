@@ -100,7 +100,7 @@ private slots:
             QCOMPARE(times[gpu].computing, Nanos{500});
             QCOMPARE(times[gpu].window(), Nanos{1000});
         }
-        const ReportTable table = reportTable(*findAnalysis("device_time"), result.runs[0].run, 0);
+        const ReportTable table = reportTable(*findAnalysis("device_time"), StepContext(result.runs[0].run, 0));
         QCOMPARE(shownColumns(table).size(), table.columns.size());
         const QTemporaryDir traces;
         const std::string kineto = traces.filePath("traces").toStdString();
@@ -112,7 +112,7 @@ private slots:
         const std::string other = folder.filePath("one.sqlite").toStdString();
         exported(other, alone, launches(4));
         const ImportResult one = imported({other});
-        const ReportTable without = reportTable(*findAnalysis("device_time"), one.runs.at(0).run, 0);
+        const ReportTable without = reportTable(*findAnalysis("device_time"), StepContext(one.runs.at(0).run, 0));
         QCOMPARE(shownColumns(without).size(), without.columns.size() - 1);
         QCOMPARE(analyseDeviceTime(*one.runs[0].run.timeline, 0).at(0).gpu, -1);
     }

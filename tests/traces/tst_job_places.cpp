@@ -114,7 +114,7 @@ private slots:
             QCOMPARE(reduce->end - reduce->begin, SpanId{1});
             QCOMPARE(timeline.spansOf(*gather).front().duration(), Nanos{100'000});
         }
-        const ReportTable table = reportTable(*findAnalysis("collectives"), result.runs[0].run, 0);
+        const ReportTable table = reportTable(*findAnalysis("collectives"), StepContext(result.runs[0].run, 0));
         QCOMPARE(table.rows.size(), std::size_t{4});
         QVERIFY(cellOf(table, 0, "hidden_ns") == TableCell(std::int64_t{50'000}));
         QVERIFY(cellOf(table, 0, "outside_ns") == TableCell(std::int64_t{50'000}));
@@ -161,7 +161,7 @@ private slots:
         QCOMPARE(places[3].place[static_cast<std::size_t>(ParallelDimension::Data)], 1);
         QCOMPARE(places[3].place[static_cast<std::size_t>(ParallelDimension::Tensor)], -1);
         // rank 2 enters last by 30 µs, three times, and three others wait
-        const ReportTable late = reportTable(*findAnalysis("stragglers"), *run, 0);
+        const ReportTable late = reportTable(*findAnalysis("stragglers"), StepContext(*run, 0));
         QVERIFY2(late.unknown.empty(), late.unknown.c_str());
         QVERIFY(cellOf(late, 0, "rank") == TableCell(std::int64_t{2}));
         QVERIFY(cellOf(late, 0, "host") == TableCell(std::string("gpu-02")));
@@ -171,20 +171,20 @@ private slots:
                      late.sentence.find("host gpu-02") != std::string::npos,
                  late.sentence.c_str());
         // sizes
-        const ReportTable exposed = reportTable(*findAnalysis("exposed_communication"), *run, 0);
+        const ReportTable exposed = reportTable(*findAnalysis("exposed_communication"), StepContext(*run, 0));
         QCOMPARE(exposed.rows.size(), std::size_t{2});
         QVERIFY(cellOf(exposed, 0, "size") == TableCell(std::int64_t{16'384})); // 32,000 bytes
         QVERIFY(cellOf(exposed, 1, "size") == TableCell(std::int64_t{1'024}));  // 2,000
         QVERIFY(cellOf(exposed, 0, "calls") == TableCell(std::int64_t{12}));
         QVERIFY(std::abs(std::get<double>(cellOf(exposed, 0, "gigabytes_per_second")) - 32'000.0 / 80'000.0) < 1e-12);
-        const ReportTable copies = reportTable(*findAnalysis("copies"), *run, 0);
+        const ReportTable copies = reportTable(*findAnalysis("copies"), StepContext(*run, 0));
         QCOMPARE(copies.rows.size(), std::size_t{4});
         for (std::size_t row = 0; row < 4; ++row) {
             const auto rank = std::get<std::int64_t>(cellOf(copies, row, "rank"));
             QVERIFY(cellOf(copies, row, "bytes") == TableCell(std::int64_t{3 * 1000 * (rank + 1)}));
             QVERIFY(cellOf(copies, row, "calls") == TableCell(std::int64_t{3}));
         }
-        const ReportTable steps = reportTable(*findAnalysis("device_steps"), *run, 0);
+        const ReportTable steps = reportTable(*findAnalysis("device_steps"), StepContext(*run, 0));
         QCOMPARE(steps.rows.size(), std::size_t{1});
         QVERIFY(cellOf(steps, 0, "largest_class_ns") > TableCell(std::int64_t{0}));
     }
@@ -198,7 +198,7 @@ private slots:
         QCOMPARE(result.runs[0].collectives, std::int64_t{0});
         QCOMPARE(result.runs[0].collectivesAlone, std::int64_t{6});
         QCOMPARE(result.runs[0].messages, std::int64_t{0});
-        const ReportTable late = reportTable(*findAnalysis("stragglers"), result.runs[0].run, 0);
+        const ReportTable late = reportTable(*findAnalysis("stragglers"), StepContext(result.runs[0].run, 0));
         QVERIFY(!late.unknown.empty());
     }
 
@@ -207,7 +207,8 @@ private slots:
     {
         const ImportResult result = imported({dataFile("gpu_rank4.json"), dataFile("gpu_rank6.json")});
         const WorkBytes bytes(*result.runs.at(0).run.timeline);
-        const ReportTable exposed = reportTable(*findAnalysis("exposed_communication"), result.runs[0].run, 0);
+        const ReportTable exposed =
+            reportTable(*findAnalysis("exposed_communication"), StepContext(result.runs[0].run, 0));
         for (std::size_t row = 0; row < exposed.rows.size(); ++row)
             if (!bytes.any())
                 QVERIFY(std::holds_alternative<std::monostate>(cellOf(exposed, row, "size")) &&

@@ -266,7 +266,7 @@ private slots:
         QCOMPARE(total, analyseKernels(*step(), 0).total);
         Run run;
         run.timeline = step();
-        const ReportTable table = reportTable(*findAnalysis("kernel_classes"), run, 0);
+        const ReportTable table = reportTable(*findAnalysis("kernel_classes"), StepContext(run, 0));
         QCOMPARE(table.rows.size(), times.size());
         QCOMPARE(std::get<std::string>(table.rows[0][0]), std::string("matrix_product"));
         QVERIFY(table.sentence.empty());
@@ -300,7 +300,7 @@ private slots:
 
     void launchGaps()
     {
-        const auto report = analyseLaunchGaps(*step(), 0);
+        const auto report = analyseLaunchGaps(StepContext(*step(), 0));
         QVERIFY(report);
         QCOMPARE(report->window, 400 * us);
         QCOMPARE(report->ranks[0].inside, 20 * us);
@@ -333,7 +333,7 @@ private slots:
             add(22 * us, 40 * us, 10 * us);
             add(50 * us, 100 * us, second.value_or(50 * us));
             const auto timeline = builder.build();
-            return *analyseLaunchGaps(**timeline, 0);
+            return *analyseLaunchGaps(StepContext(**timeline, 0));
         };
         const LaunchGapReport known = gapsOf(47 * us);
         QCOMPARE(known.ranks[0].inside, 12 * us);
@@ -346,7 +346,7 @@ private slots:
 
     void linksSplitWaitingAndOverlap()
     {
-        const std::vector<LinkOverlap> links = analyseLinks(*step(), 0);
+        const std::vector<LinkOverlap> links = analyseLinks(StepContext(*step(), 0));
         QCOMPARE(links.size(), std::size_t(2));
         QCOMPARE(links[0].from, 0);
         QCOMPARE(links[0].transfer, 20 * us);
@@ -362,7 +362,7 @@ private slots:
 
     void linksBesideAGraphAreUnknown()
     {
-        const std::vector<LinkOverlap> links = analyseLinks(*samples::gpuStep("CUDA graph"), 0);
+        const std::vector<LinkOverlap> links = analyseLinks(StepContext(*samples::gpuStep("CUDA graph"), 0));
         QCOMPARE(links.size(), std::size_t(2));
         QVERIFY(!links[0].coveredBySender);            // the graph of rank 0 runs while it sends
         QCOMPARE(links[0].exposed().value(), 20 * us); // rank 1 waits
@@ -372,7 +372,7 @@ private slots:
     void linksOfArrivalsAlone()
     {
         const auto timeline = samples::simulated("1f1b", 3, 4, 0.25);
-        const std::vector<LinkOverlap> links = analyseLinks(*timeline, 0);
+        const std::vector<LinkOverlap> links = analyseLinks(StepContext(*timeline, 0));
         QCOMPARE(links.size(), std::size_t(4)); // two neighbours, both ways
         for (const LinkOverlap& link : links) {
             QCOMPARE(link.messages, std::int64_t(4));
@@ -381,7 +381,7 @@ private slots:
         }
         Nanos exposed = 0;
         for (const LinkOverlap& link : links) exposed += link.exposed().value();
-        QCOMPARE(exposed, analyseOverlap(*timeline, 0).exposedTime);
+        QCOMPARE(exposed, analyseOverlap(StepOps(*timeline, 0)).exposedTime);
         Run run;
         run.timeline = timeline;
         QVERIFY(findAnalysis("links")->unknown(run).empty());
@@ -395,7 +395,7 @@ private slots:
         run.timeline = timeline;
         QVERIFY(!findAnalysis("kernels")->unknown(run).empty());
         QVERIFY(analyseKernels(*timeline, 0).rows.empty());
-        QCOMPARE(analyseLaunchGaps(*timeline, 0)->exposedShare(), 0.0);
+        QCOMPARE(analyseLaunchGaps(StepContext(*timeline, 0))->exposedShare(), 0.0);
     }
 
     void rooflineAgainstItsFormula()
@@ -408,7 +408,7 @@ private slots:
         run.environment = {{"ceiling_matrix_flops", "1e12"}, {"ceiling_copy_bytes", "2e11"}};
         const auto ceilings = ceilingsOf(run);
         QVERIFY(ceilings);
-        const auto rows = rooflineOf(run, 0);
+        const auto rows = rooflineOf(StepContext(run, 0));
         QVERIFY2(rows, rows ? "" : rows.error().message.c_str());
         QCOMPARE(rows->size(), std::size_t(2));
         const RooflineRow& forward = rows->front();
@@ -422,7 +422,7 @@ private slots:
         QCOMPARE(forward.share(*ceilings), forward.achieved() / forward.attainable(*ceilings));
         QCOMPARE(forward.memoryBound(*ceilings), forward.intensity() < 5);
         run.configuration.clear();
-        const auto unknown = rooflineOf(run, 0);
+        const auto unknown = rooflineOf(StepContext(run, 0));
         QVERIFY(!unknown && unknown.error().code == ErrorCode::Usage);
     }
 
@@ -431,7 +431,7 @@ private slots:
         Run run;
         run.timeline = step();
         for (const char* name : {"kernels", "launch_gaps", "links"}) {
-            const ReportTable table = reportTable(*findAnalysis(name), run, 0);
+            const ReportTable table = reportTable(*findAnalysis(name), StepContext(run, 0));
             QVERIFY(table.unknown.empty() && !table.rows.empty());
         }
     }

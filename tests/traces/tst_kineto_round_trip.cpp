@@ -310,8 +310,9 @@ private slots:
                 QCOMPARE(exposedAfter[i].bytes, exposed[i].bytes);
                 QVERIFY(exposedAfter[i].least == exposed[i].least);
             }
-            const ReportTable copies = reportTable(*findAnalysis("copies"), first->runs[0].run, step),
-                              copiesAfter = reportTable(*findAnalysis("copies"), second->runs[0].run, step);
+            const ReportTable copies = reportTable(*findAnalysis("copies"), StepContext(first->runs[0].run, step)),
+                              copiesAfter =
+                                  reportTable(*findAnalysis("copies"), StepContext(second->runs[0].run, step));
             QVERIFY(copiesAfter.rows == copies.rows); // with their bytes
         }
         // Who launched what: the same names.

@@ -15,6 +15,7 @@
 #include "traces/analysis/explain_gap.h"
 #include "traces/analysis/lever_subject.h"
 #include "traces/analysis/levers.h"
+#include "traces/analysis/step_context.h"
 #include "traces/analysis/step_sample.h"
 #include "traces/compare/compare.h"
 #include "traces/fit/executed_run.h"
@@ -115,7 +116,7 @@ private slots:
         for (const CollectiveLane lane : {CollectiveLane::Beside, CollectiveLane::Compute}) {
             costs.links.collectives = lane;
             const Run run = simulatedRun(schedule, costs).value();
-            const LeverTable table = leversOf(run, 0);
+            const LeverTable table = leversOf(StepContext(run, 0));
             const Lever* lever = find(table, "collectives");
             QCOMPARE(lever != nullptr, lane == CollectiveLane::Beside);
             if (lever == nullptr) continue;
@@ -139,7 +140,7 @@ private slots:
             costs.setDuration(OpKind::Unshard, stage, stage == 2 ? 2 * rankShare : rankShare / 2);
             costs.setDuration(OpKind::ReduceGrad, stage, rankShare);
         }
-        const LeverTable table = leversOf(simulatedRun(schedule, costs).value(), 0);
+        const LeverTable table = leversOf(StepContext(simulatedRun(schedule, costs).value(), 0));
         CostModel with = costs;
         with.setDuration(OpKind::Unshard, 2, rankShare / 2);
         const Lever* slow = find(table, "gather:2");
@@ -153,7 +154,7 @@ private slots:
         QCOMPARE(*gathers->makespan, figuresOf(schedule, simulate(schedule, with).value()).step);
         QVERIFY(gathers->gain >= slow->gain && gathers->gain <= find(table, "collectives")->gain);
         costs.memory[2].weight = 4'000'000; // then it is long, not slow
-        QVERIFY(find(leversOf(simulatedRun(schedule, costs).value(), 0), "gather:2") == nullptr);
+        QVERIFY(find(leversOf(StepContext(simulatedRun(schedule, costs).value(), 0)), "gather:2") == nullptr);
     }
 
     // Lists that came with their sends and receives in Megatron-LM's batches keep that rule with other orders: just in
@@ -167,7 +168,7 @@ private slots:
         channels.sends = SendMode::Rendezvous;
         for (const bool said : {true, false}) {
             const Run run = simulatedRun(lists, costs, channels, said ? std::optional(batched) : std::nullopt).value();
-            const LeverTable table = leversOf(run, 0);
+            const LeverTable table = leversOf(StepContext(run, 0));
             QCOMPARE(*table.simulated, table.measured);
             QVERIFY(executedRun(run)->lowering == std::optional(batched));
             const Lever* order = find(table, "order");
@@ -196,7 +197,7 @@ private slots:
         Run run = simulatedRun(schedule, costs).value();
         run.configuration.insert(run.configuration.end(),
                                  {{"shard", "gradients"}, {"bucket_bytes", "1000"}, {"collectives", "ring"}});
-        const LeverTable table = leversOf(run, 0);
+        const LeverTable table = leversOf(StepContext(run, 0));
         QVERIFY(table.simulated.has_value());
         QCOMPARE(*table.simulated, table.measured);
         const Lever* buckets = find(table, "buckets");
@@ -217,7 +218,7 @@ private slots:
     void nothingToGain()
     {
         const Run run = disturbed(scheduleFor("1f1b"), "");
-        const LeverTable table = leversOf(run, 0);
+        const LeverTable table = leversOf(StepContext(run, 0));
         QVERIFY(table.simulated.has_value());
         QCOMPARE(*table.simulated, 33 * rankShare);
         QCOMPARE(table.measured, 33 * rankShare);
@@ -251,7 +252,7 @@ private slots:
         QFETCH(QString, text);
         QFETCH(QString, lever);
         const Run run = disturbed(scheduleFor("1f1b"), text.toUtf8().constData());
-        const LeverTable table = leversOf(run, 0);
+        const LeverTable table = leversOf(StepContext(run, 0));
         QCOMPARE(*table.simulated, table.measured);
         const Lever* found = find(table, lever.toStdString());
         QVERIFY2(found != nullptr, qPrintable(lever));
@@ -311,7 +312,7 @@ private slots:
                                         : ReceiveMode::Posted;
         if (lowering) schedule = *lower(schedule, *lowering);
         const Run run = simulatedRun(schedule, costs, channels, lowering).value();
-        const LeverTable table = leversOf(run, 0);
+        const LeverTable table = leversOf(StepContext(run, 0));
         QVERIFY2(table.simulated.has_value(), table.reason.c_str());
         QCOMPARE(*table.simulated, table.measured);
         QCOMPARE(residualsOf(run, *run.costs)->error, 0.0);
@@ -336,19 +337,19 @@ private slots:
     {
         const Schedule interleaved =
             *lower(makeSchedule("interleaved-1f1b", Shape(2, 4, 2)).value(), *parseLowering("pytorch"));
-        const LeverTable blocked =
-            leversOf(simulatedRun(interleaved, samples::unitCosts(interleaved),
-                                  {SendMode::Rendezvous, 0, ReceiveMode::Blocking}, *parseLowering("pytorch"))
-                         .value(),
-                     0);
+        const LeverTable blocked = leversOf(
+            StepContext(simulatedRun(interleaved, samples::unitCosts(interleaved),
+                                     {SendMode::Rendezvous, 0, ReceiveMode::Blocking}, *parseLowering("pytorch"))
+                            .value(),
+                        0));
         QCOMPARE(*blocked.simulated, 20 * rankShare);
         QCOMPARE(find(blocked, "sends")->gain, 13 * rankShare / 2);
         const Schedule grouped = *lower(makeSchedule("gpipe", Shape(4, 8)).value(), *parseLowering("grouped"));
-        const LeverTable met =
-            leversOf(simulatedRun(grouped, samples::unitCosts(grouped, 0.3),
-                                  {SendMode::Rendezvous, 0, ReceiveMode::Blocking}, *parseLowering("grouped"))
-                         .value(),
-                     0);
+        const LeverTable met = leversOf(
+            StepContext(simulatedRun(grouped, samples::unitCosts(grouped, 0.3),
+                                     {SendMode::Rendezvous, 0, ReceiveMode::Blocking}, *parseLowering("grouped"))
+                            .value(),
+                        0));
         QCOMPARE(*met.simulated, 39 * rankShare);
         QCOMPARE(find(met, "links")->gain, 6 * rankShare);
         QCOMPARE(find(met, "sends")->gain, 21 * rankShare / 5);
@@ -356,8 +357,8 @@ private slots:
             *lower(makeSchedule("interleaved-1f1b", Shape(8, 8, 2)).value(), *parseLowering("pytorch"));
         Channels stream;
         stream.oneStream = true;
-        const LeverTable held =
-            leversOf(simulatedRun(eight, samples::unitCosts(eight), stream, *parseLowering("pytorch")).value(), 0);
+        const LeverTable held = leversOf(
+            StepContext(simulatedRun(eight, samples::unitCosts(eight), stream, *parseLowering("pytorch")).value(), 0));
         QCOMPARE(*held.simulated, 60 * rankShare);
         QCOMPARE(*find(held, "channels")->makespan, 69 * rankShare / 2);
     }
@@ -370,7 +371,7 @@ private slots:
         for (int rank = 4; rank < 8; ++rank)
             for (const OpKind kind : {OpKind::Forward, OpKind::Backward})
                 costs.scaleOnRank(kind, rank - 4, rank, schedule.placement, 2);
-        const LeverTable table = leversOf(simulatedRun(schedule, costs).value(), 0);
+        const LeverTable table = leversOf(StepContext(simulatedRun(schedule, costs).value(), 0));
         QCOMPARE(table.levers.front().name, std::string("replica:1"));
         QCOMPARE(*table.levers.front().makespan, 33 * rankShare);
         QCOMPARE(table.levers.front().gain, 33 * rankShare);
@@ -381,7 +382,7 @@ private slots:
     // A slow moment of another step is ranked by what it cost there, and says whose step it is.
     void slowMomentsOfOtherSteps()
     {
-        LeverSubject subject = leverSubjectOf(disturbed(scheduleFor("1f1b"), "launch=1:0.1"), 0).value();
+        LeverSubject subject = leverSubjectOf(StepContext(disturbed(scheduleFor("1f1b"), "launch=1:0.1"), 0)).value();
         subject.slowSteps = {{2, 3, 6.0, false}, {0, 0, 1.5, false}};
         const LeverTable table = leversOf(subject);
         const Lever* other = find(table, "transient:2@4");
@@ -394,7 +395,7 @@ private slots:
         QVERIFY(own->title.starts_with("rank 0 in step 1"));
         QCOMPARE(table.shown().front().name, other->name);
         // Where nothing of this step gains, its levers are shown as such beside the other step's.
-        subject = leverSubjectOf(disturbed(scheduleFor("1f1b"), ""), 0).value();
+        subject = leverSubjectOf(StepContext(disturbed(scheduleFor("1f1b"), ""), 0)).value();
         subject.slowSteps = {{2, 3, 6.0, false}};
         const auto shown = leversOf(subject).shown();
         QVERIFY(shown.size() > 1);
@@ -407,7 +408,7 @@ private slots:
         const Schedule plain = scheduleFor("1f1b");
         const Schedule schedule = withRecompute(plain, std::vector<bool>(4, true));
         const CostModel costs = samples::unitCosts(schedule);
-        const LeverTable table = leversOf(simulatedRun(schedule, costs).value(), 0);
+        const LeverTable table = leversOf(StepContext(simulatedRun(schedule, costs).value(), 0));
         QVERIFY(find(table, "recompute") != nullptr);
         QCOMPARE(*find(table, "recompute")->makespan, simulate(plain, costs)->makespan);
     }
@@ -418,16 +419,16 @@ private slots:
         shape.costs.memoryLimit = 2;
         const Schedule schedule = makeSchedule("zb-auto", shape).value();
         const Run run = simulatedRun(schedule, samples::unitCosts(schedule)).value();
-        const LeverTable table = leversOf(run, 0, 2 * activationShare);
+        const LeverTable table = leversOf(StepContext(run, 0, {2 * activationShare}));
         const Lever* lever = find(table, "cap");
         QVERIFY(lever != nullptr && lever->makespan.has_value());
         QVERIFY(lever->gain > 0);
         QVERIFY(lever->peak > 2 * activationShare);
-        QVERIFY(find(leversOf(run, 0), "cap") == nullptr); // no cap, no lever
+        QVERIFY(find(leversOf(StepContext(run, 0)), "cap") == nullptr); // no cap, no lever
         // For a placement that the planner does not support the reason is given.
         const Schedule chimera = scheduleFor("chimera");
         const LeverTable other =
-            leversOf(simulatedRun(chimera, samples::unitCosts(chimera)).value(), 0, 2 * activationShare);
+            leversOf(StepContext(simulatedRun(chimera, samples::unitCosts(chimera)).value(), 0, {2 * activationShare}));
         QVERIFY(!find(other, "cap")->makespan.has_value());
         QVERIFY(!find(other, "cap")->reason.empty());
         QCOMPARE(other.levers.back().name, std::string("cap")); // unknown ones last
@@ -464,7 +465,7 @@ private slots:
                 QVERIFY(explainGap(*slow.timeline, gap).find("because rank 2 is slow: it takes 2.00× as long") !=
                         std::string::npos);
             }
-        const LeverTable levers = leversOf(slow, 0);
+        const LeverTable levers = leversOf(StepContext(slow, 0));
         QCOMPARE(levers.levers.front().name, std::string("rank:2"));
         const Lever* stages = find(levers, "stages");
         QVERIFY(stages == nullptr || stages->gain <= 0);
@@ -478,7 +479,7 @@ private slots:
         QVERIFY(idleOf(other, IdleCause::Imbalance) > 0);
         QCOMPARE(stragglerRank(other), std::optional<int>());
         QVERIFY(stragglerSentence(other, 1).empty());
-        const LeverTable even = leversOf(uneven, 0);
+        const LeverTable even = leversOf(StepContext(uneven, 0));
         QCOMPARE(even.levers.front().name, std::string("stages"));
     }
 
@@ -496,7 +497,7 @@ private slots:
         const auto slowRanks = [&] {
             std::vector<std::string> names;
             const Run run = simulatedRun(schedule, costs).value();
-            for (const Lever& lever : leversOf(run, 0).levers)
+            for (const Lever& lever : leversOf(StepContext(run, 0)).levers)
                 if (lever.kind == LeverKind::Rank) names.push_back(lever.name);
             const BubbleReport report = analyseBubbles(*run.timeline, 0).value();
             for (std::size_t rank = 0; rank < report.slowness.size(); ++rank)
@@ -572,7 +573,7 @@ private slots:
     {
         const Run run = disturbed(scheduleFor("1f1b"), "link=1-2:0.25");
         const BubbleReport report = analyseBubbles(*run.timeline, 0).value();
-        const LeverTable levers = leversOf(run, 0);
+        const LeverTable levers = leversOf(StepContext(run, 0));
         const auto byTotal = causesByGain(report.byCause, nullptr);
         const auto byGain = causesByGain(report.byCause, &levers);
         QCOMPARE(byTotal.size(), byGain.size());
@@ -588,10 +589,10 @@ private slots:
     {
         const Schedule schedule = scheduleFor("1f1b");
         Run run = repeated(disturbed(schedule, ""), 8, [](int) { return 1.0; });
-        QVERIFY(leverSubjectOf(run, 0)->slowSteps.empty());
+        QVERIFY(leverSubjectOf(StepContext(run, 0))->slowSteps.empty());
         // every rank: the machine
         run = repeated(disturbed(schedule, ""), 8, [](int step) { return step == 4 ? 2.0 : 1.0; });
-        QVERIFY(leverSubjectOf(run, 0)->slowSteps.empty());
+        QVERIFY(leverSubjectOf(StepContext(run, 0))->slowSteps.empty());
     }
 
     void samplesByOrderStatistics()
@@ -622,7 +623,7 @@ private slots:
     {
         Run run = repeated(disturbed(scheduleFor("1f1b"), ""), 100, [](int step) { return 1 + 0.01 * (step % 10); });
         run.info.warmupSteps = 2;
-        const StepSamples samples = sampleSteps(run);
+        const StepSamples samples = sampleSteps(StepContext(run, 0));
         QCOMPARE(samples.measured, 98);
         QCOMPARE(samples.steps.size(), std::size_t{64});
         QCOMPARE(samples.steps.front(), 2);
@@ -636,7 +637,7 @@ private slots:
         QCOMPARE(makespan->steps, 64);
         QVERIFY(makespan->low < makespan->median && makespan->median < makespan->high);
         QVERIFY(samples.find("bubble_fraction") != nullptr && samples.find("idle_by_cause.order") != nullptr);
-        QVERIFY(sampleSteps(disturbed(scheduleFor("1f1b"), "")).figures.empty()); // one step
+        QVERIFY(sampleSteps(StepContext(disturbed(scheduleFor("1f1b"), ""), 0)).figures.empty()); // one step
     }
 
     // Below four measured steps no difference is claimed.

@@ -129,7 +129,7 @@ private slots:
         Nanos kernels = 0;
         for (const KernelRow& row : analyseKernels(*run.timeline, 0).rows) kernels += row.total;
         QCOMPARE(stacks.total, kernels);
-        const ReportTable table = reportTable(*findAnalysis("range_stacks"), run, 0);
+        const ReportTable table = reportTable(*findAnalysis("range_stacks"), StepContext(run, 0));
         QVERIFY(table.unknown.empty());
         QCOMPARE(table.rows.size(), stacks.nodes.size());
     }

@@ -91,7 +91,8 @@ void compareTables(const Run& whole, const Run& some, int step)
     int compared = 0;
     for (const AnalysisInfo* analysis : allAnalyses()) {
         if (analysis->ofEveryStep || analysis->name == "residuals") continue; // over the steps that were read
-        const ReportTable all = reportTable(*analysis, whole, step), part = reportTable(*analysis, some, step);
+        const ReportTable all = reportTable(*analysis, StepContext(whole, step)),
+                          part = reportTable(*analysis, StepContext(some, step));
         QCOMPARE(part.unknown, all.unknown);
         QVERIFY2(part.rows == all.rows, analysis->name.data());
         QCOMPARE(part.sentence, all.sentence);
@@ -125,7 +126,7 @@ void compareOverSteps(const Run& whole, const Run& some)
     QVERIFY(residuals && allResiduals);
     QVERIFY(residuals->steps < residuals->measured && residuals->measured == allResiduals->steps);
     QCOMPARE(residuals->ops.size(), allResiduals->ops.size());
-    const ReportTable table = reportTable(*findAnalysis("residuals"), some, 0);
+    const ReportTable table = reportTable(*findAnalysis("residuals"), StepContext(some, 0));
     QVERIFY2(QString::fromStdString(table.sentence)
                  .contains(QStringLiteral("(median of %1 of %2 steps)").arg(residuals->steps).arg(residuals->measured)),
              table.sentence.c_str());

@@ -57,7 +57,7 @@ private slots:
     {
         const Timeline& timeline = *m_run.timeline;
         const AnalysisInfo* info = findAnalysis("collectives");
-        const auto rows = info->rows(m_run, timeline.steps() - 1);
+        const auto rows = info->rows(StepContext(m_run, timeline.steps() - 1));
         QVERIFY2(rows, rows ? "" : rows.error().message.c_str());
         QCOMPARE(rows->rows.size(), std::size_t{8});
         // elements

@@ -188,7 +188,7 @@ private slots:
         const ImportedRun& one = result.runs.at(0);
         QVERIFY(notesSay(one, "kernels of one stream contain each other, which a stream can't run: fmha_bwd_kernel on "
                               "rank 0 stream 7 lasts 1.60 s and 20 others start and end within it"));
-        const auto table = reportTable(*findAnalysis("device_time"), one.run, 0);
+        const auto table = reportTable(*findAnalysis("device_time"), StepContext(one.run, 0));
         QVERIFY2(table.sentence.find("contain each other") != std::string::npos, table.sentence.c_str());
         // Partial overlaps are said, ticks of a clock and the kernels of one graph are not.
         QVERIFY(notesSay(ofEvents(kernelEvent("100", "50", 1) + "," + kernelEvent("140", "50", 2)).runs.at(0),
@@ -446,7 +446,7 @@ private slots:
         const ImportedRun& one = result.runs.at(0);
         QVERIFY(notesSay(one, "2 CUDA graphs were traced as a whole"));
         QVERIFY(notesSay(one, "--cuda-graph-trace=node"));
-        const auto table = reportTable(*findAnalysis("device_time"), one.run, 0);
+        const auto table = reportTable(*findAnalysis("device_time"), StepContext(one.run, 0));
         QVERIFY2(table.sentence.find("communicates 0.0 %") == std::string::npos &&
                      table.sentence.find("--cuda-graph-trace=node") != std::string::npos,
                  table.sentence.c_str());
@@ -737,7 +737,7 @@ private slots:
     void noSkew()
     {
         const ImportResult result = imported({reported("no_skew")});
-        const auto table = reportTable(*findAnalysis("stragglers"), result.runs.at(0).run, 1);
+        const auto table = reportTable(*findAnalysis("stragglers"), StepContext(result.runs.at(0).run, 1));
         QVERIFY2(table.sentence.starts_with("others wait 9.90 ms for rank 1"), table.sentence.c_str());
     }
 };

@@ -88,7 +88,7 @@ private slots:
             QCOMPARE(peak->unknown, std::string(category == MemoryCategory::Workspace
                                                     ? "the trace does not say what its memory is used for"
                                                     : ""));
-            const ReportTable table = reportTable(*findAnalysis("memory"), run, 0);
+            const ReportTable table = reportTable(*findAnalysis("memory"), StepContext(run, 0));
             QCOMPARE(table.rows.size(), std::size_t(1));
             for (std::size_t c = 0; c < memoryCategoryCount; ++c) {
                 const bool known = category != MemoryCategory::Workspace || static_cast<MemoryCategory>(c) == category;
@@ -108,7 +108,7 @@ private slots:
         QVERIFY2(QString::fromStdString(report->noOps).contains("record_function") &&
                      !QString::fromStdString(report->noOps).contains("rules"),
                  report->noOps.c_str());
-        QCOMPARE(reportTable(*findAnalysis("bubbles"), kernelsAlone(), 0).unknown, report->noOps);
+        QCOMPARE(reportTable(*findAnalysis("bubbles"), StepContext(kernelsAlone(), 0)).unknown, report->noOps);
     }
 
     void deviceTimeByHand()
@@ -157,7 +157,7 @@ private slots:
         QVERIFY(report->sentences().empty());
         QVERIFY(!report->levers->simulated && !report->levers->reason.empty());
         for (const AnalysisInfo* analysis : allAnalyses()) {
-            const ReportTable table = reportTable(*analysis, run, report->step);
+            const ReportTable table = reportTable(*analysis, StepContext(run, report->step));
             const bool ofDevices = analysis->name.starts_with("device_") || analysis->name == "exposed_communication" ||
                                    analysis->name == "copies" || analysis->name == "range_stacks" ||
                                    analysis->name.starts_with("kernel");

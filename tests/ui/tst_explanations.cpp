@@ -9,7 +9,7 @@
 #include "app/ui/workspace/offers.h"
 #include "app/ui/workspace/workspace.h"
 #include "tests/ui/window_fixture.h"
-#include "traces/analysis/slack.h"
+#include "traces/analysis/step_context.h"
 #include "widgets/panel/side_panel.h"
 #include "widgets/timeline/timeline_view.h"
 #include "widgets/tools/residual_panel.h"
@@ -60,7 +60,7 @@ private slots:
         // As the library explains it.
         const auto timeline = m_window->workspace().views().timeline->panels().front()->timeline;
         const GapExplanation expected =
-            GapExplainer(*timeline, 0).explain(shown.gaps[static_cast<std::size_t>(order[0])]);
+            GapExplainer(StepContext(*timeline, 0)).explain(shown.gaps[static_cast<std::size_t>(order[0])]);
         QCOMPARE(m_window->workspace().feature<GapsController>()->gapExplanation()->sentence, expected.sentence);
         const QString text = m_window->workspace().views().side->plainText();
         QVERIFY2(text.contains(QString::fromStdString(expected.sentence).mid(1)), qPrintable(text));
@@ -157,7 +157,8 @@ private slots:
         QVERIFY(m_window->workspace().actions()["slack"]->isChecked());
         QTRY_VERIFY(m_window->workspace().views().timeline->notes() &&
                     m_window->workspace().views().timeline->notes()->slack);
-        for (const OpSlack& op : slackOf(*timeline, 0))
+        const StepContext context(*timeline, 0);
+        for (const OpSlack& op : context.slack())
             QCOMPARE((*m_window->workspace().views().timeline->notes()->slack)[op.span], op.slack);
         m_window->workspace().viewState()->select({0, WindowFixture::spanOf(*timeline, "0F0")});
         QTRY_VERIFY(m_window->workspace().views().side->plainText().contains(QStringLiteral("Slack: 0 units")));

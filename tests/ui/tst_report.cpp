@@ -183,7 +183,7 @@ private slots:
         QCOMPARE(panel().names()->count(), static_cast<int>(allAnalyses().size()));
         for (const AnalysisInfo* analysis : allAnalyses()) {
             const QString name = textOf(analysis->name), title = textOf(analysis->title);
-            const ReportTable table = reportTable(*analysis, run, 0);
+            const ReportTable table = reportTable(*analysis, StepContext(run, 0));
             const bool known = table.unknown.empty();
             tablesKnown += known ? 1 : 0;
             const QString unknown = QString::fromStdString(table.unknown);

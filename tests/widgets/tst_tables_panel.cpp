@@ -21,7 +21,7 @@ std::shared_ptr<const std::vector<ReportTable>> tablesOfRun(bool curves)
         run.metrics = {{"loss", "nats", {5.5, 4.25, 3.75}},
                        {"synchronous_loss", "nats", {5.5, 4.0, 3.5}},
                        {"deviation", "", {0.0, 0.01, 0.02}}};
-    return std::make_shared<const std::vector<ReportTable>>(reportTables(run, 0));
+    return std::make_shared<const std::vector<ReportTable>>(reportTables(StepContext(run, 0)));
 }
 
 } // namespace

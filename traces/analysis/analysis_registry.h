@@ -14,6 +14,8 @@
 
 namespace stagewright {
 
+class StepContext; // step_context.h
+
 struct AnalysisRows {
     std::vector<TableRow> rows;
     std::vector<SpanId> ops; // by row the span it is about, or noSpan; empty: rows are about none
@@ -39,8 +41,8 @@ struct AnalysisInfo {
     std::vector<TableColumn> (*columns)();
     // Why the run has no such table: a clause, lower case; empty: it has.
     std::string (*unknown)(const Run& run);
-    // A pure function, called where unknown() is empty. A step that is empty or does not exist gives no rows or zeros.
-    Result<AnalysisRows> (*rows)(const Run& run, int step);
+    // Of a run, called where unknown() is empty. A step that is empty or does not exist gives no rows or zeros.
+    Result<AnalysisRows> (*rows)(const StepContext& context);
     bool ofEveryStep = false; // its rows are made from all steps, whichever is asked for: a report must read them all
     ReportPart part = ReportPart::None;
     AnalysisCurves curves = {};

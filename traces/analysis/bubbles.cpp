@@ -11,10 +11,8 @@
 #include "schedules/model/kinds.h"
 #include "schedules/timeline/message_view.h"
 #include "traces/analysis/analysis_registry.h"
-#include "traces/analysis/memory.h"
+#include "traces/analysis/step_context.h"
 #include "traces/run/run_facts.h"
-#include "traces/step/step_graph.h"
-#include "traces/step/step_ops.h"
 #include "traces/step/whole_step.h"
 
 namespace stagewright {
@@ -78,10 +76,10 @@ private:
 // over stages: the remaining part of a wait.
 class Replays {
 public:
-    Replays(const Timeline& timeline, const StepOps& ops) : m_timeline(timeline), m_graph(timeline, ops)
+    explicit Replays(const StepContext& context)
+        : m_timeline(context.timeline()), m_graph(context.graph()), m_levels(context.levels())
     {
         StepScenario scenario = m_graph.asItWas();
-        m_levels = m_graph.levels();
         if (m_levels.even == scenario.duration && m_levels.mean == m_levels.even) return;
         if (!m_levels.longer.empty()) {
             scenario.duration = m_levels.alike;
@@ -209,8 +207,8 @@ private:
     }
 
     const Timeline& m_timeline;
-    StepGraph m_graph;
-    StepLevels m_levels;
+    const StepGraph& m_graph;
+    const StepLevels& m_levels;
     std::optional<StepReplay> m_atAlike; // where there are long microbatches
     std::optional<StepReplay> m_atEven;
     std::optional<StepReplay> m_atMean;
@@ -220,10 +218,9 @@ private:
 
 class RankAnalysis {
 public:
-    RankAnalysis(const Timeline& timeline, const StepOps& ops, const Replays& replays, int rank,
-                 const BubbleOptions& options, int step, bool arrivals)
-        : m_timeline(timeline), m_spans(timeline.spans()), m_ops(ops), m_replays(replays), m_rank(rank),
-          m_room(timeline, rank, step, options.capOf(rank)), m_arrivals(arrivals)
+    RankAnalysis(const StepContext& context, const Replays& replays, int rank, bool arrivals)
+        : m_timeline(context.timeline()), m_spans(m_timeline.spans()), m_ops(context.ops()), m_replays(replays),
+          m_rank(rank), m_room(m_timeline, rank, context.step(), context.options().capOf(rank)), m_arrivals(arrivals)
     {
     }
 
@@ -629,25 +626,32 @@ BubbleOptions bubbleOptionsOf(const Run& run, std::optional<Bytes> cap)
 
 Result<BubbleReport> analyseBubbles(const Timeline& timeline, int step, const BubbleOptions& options)
 {
+    return StepContext(timeline, step, options).bubbles();
+}
+
+Result<BubbleReport> analyseBubbles(const StepContext& context)
+{
+    const Timeline& timeline = context.timeline();
     BubbleReport report;
-    report.step = step;
+    report.step = context.step();
     report.ranks.resize(static_cast<std::size_t>(std::max(0, timeline.ranks())));
-    const StepOps ops(timeline, step);
+    const StepOps& ops = context.ops();
     if (ops.empty()) return report;
     report.windowBegin = ops.windowBegin();
     report.windowEnd = ops.windowEnd();
-    const StepExtent whole = wholeStep(timeline, step);
+    const StepExtent whole = wholeStep(timeline, context.step());
     report.stepBegin = std::min(whole.begin, report.windowBegin);
     report.stepEnd = std::max(whole.end, report.windowEnd);
     report.noArrivals = whyNoArrivals(timeline);
-    const Replays replays(timeline, ops);
+    const Replays replays(context);
     report.slowness = replays.slowness();
     report.longer = replays.levels().longer;
     report.longerBy = replays.longerBy(ops.ranks());
     Nanos ideal = 0;
     for (int rank = 0; rank < ops.ranks(); ++rank) {
+        if (context.stop().stop_requested()) return fail(ErrorCode::Cancelled, "the analysis was cancelled");
         RankBubbles& bubbles = report.ranks[static_cast<std::size_t>(rank)];
-        bubbles = RankAnalysis(timeline, ops, replays, rank, options, step, report.noArrivals.empty()).run(report.gaps);
+        bubbles = RankAnalysis(context, replays, rank, report.noArrivals.empty()).run(report.gaps);
         report.busy += bubbles.busy;
         report.idle += bubbles.idle;
         for (std::size_t cause = 0; cause < idleCauseCount; ++cause) report.byCause[cause] += bubbles.byCause[cause];
@@ -763,9 +767,10 @@ std::vector<TableColumn> bubbleColumns()
     return columns;
 }
 
-Result<AnalysisRows> bubbleRows(const Run& run, int step)
+Result<AnalysisRows> bubbleRows(const StepContext& context)
 {
-    STAGEWRIGHT_TRY(const auto report, analyseBubbles(*run.timeline, step, bubbleOptionsOf(run)));
+    if (!context.bubbles()) return tl::unexpected(context.bubbles().error());
+    const BubbleReport& report = *context.bubbles();
     AnalysisRows out;
     for (std::size_t rank = 0; rank < report.ranks.size(); ++rank) {
         const RankBubbles& bubbles = report.ranks[rank];
@@ -776,7 +781,7 @@ Result<AnalysisRows> bubbleRows(const Run& run, int step)
             if (report.knows(static_cast<IdleCause>(cause))) cell = bubbles.byCause[cause];
         }
     }
-    out.sentence = stragglerSentence(report, run.timeline->timeUnit());
+    out.sentence = stragglerSentence(report, context.timeline().timeUnit());
     if (!report.noArrivals.empty())
         out.sentence =
             report.noArrivals + ": their time is in Launch" + (out.sentence.empty() ? "" : "; ") + out.sentence;

@@ -88,7 +88,10 @@ struct BubbleOptions {
 // cap: what was asked for, for all ranks; none: the run's own.
 BubbleOptions bubbleOptionsOf(const Run& run, std::optional<Bytes> cap = {});
 
-// Empty timeline or step: an empty report. O(spans of the step + edges).
+class StepContext; // step_context.h
+
+// Empty timeline or step: an empty report. O(spans of the step + edges). Cancelled: the context's stop.
+Result<BubbleReport> analyseBubbles(const StepContext& context);
 Result<BubbleReport> analyseBubbles(const Timeline& timeline, int step, const BubbleOptions& options = {});
 
 // The rank that is busy longest, if that is more than 5 % above the median over ranks and not because one of its stages

@@ -9,6 +9,7 @@
 #include "traces/analysis/analysis_registry.h"
 #include "traces/analysis/bubbles.h"
 #include "traces/analysis/collective_uses.h"
+#include "traces/analysis/step_context.h"
 #include "traces/run/run_facts.h"
 
 namespace stagewright::analyses {
@@ -40,10 +41,12 @@ std::vector<TableColumn> collectiveColumns()
          "ran while the rank was idle for another reason."}};
 }
 
-Result<AnalysisRows> collectiveRows(const Run& run, int step)
+Result<AnalysisRows> collectiveRows(const StepContext& context)
 {
-    const Timeline& timeline = *run.timeline;
-    STAGEWRIGHT_TRY(const auto report, analyseBubbles(timeline, step, bubbleOptionsOf(run)));
+    const Run& run = context.run();
+    const Timeline& timeline = context.timeline();
+    if (!context.bubbles()) return tl::unexpected(context.bubbles().error());
+    const BubbleReport& report = *context.bubbles();
     std::vector<std::array<CollectiveRow, 2>> ranks(static_cast<std::size_t>(std::max(0, timeline.ranks())));
     for (const CollectiveUse& use : collectiveUses(timeline, report).uses) {
         const Track& track = timeline.trackOf(use.span);
@@ -58,7 +61,7 @@ Result<AnalysisRows> collectiveRows(const Run& run, int step)
         row.longestAwaited = use.awaited > 0 ? use.span : noSpan;
     }
     const std::vector<RankCollectives> received =
-        rankCollectives(timeline, step, run.schedule.get(), run.costs ? &*run.costs : nullptr);
+        rankCollectives(timeline, context.step(), run.schedule.get(), run.costs ? &*run.costs : nullptr);
     AnalysisRows out;
     Nanos total = 0, exposed = 0, outside = 0;
     for (std::size_t rank = 0; rank < ranks.size(); ++rank)
@@ -79,7 +82,7 @@ Result<AnalysisRows> collectiveRows(const Run& run, int step)
     // of the step, with what is before the first and after the last op
     Nanos begin = report.windowBegin, end = report.windowEnd;
     for (const StepMark& mark : timeline.stepMarks())
-        if (mark.step == step) {
+        if (mark.step == context.step()) {
             begin = std::min(begin, mark.begin);
             end = std::max(end, mark.end);
         }

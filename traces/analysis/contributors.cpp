@@ -10,6 +10,7 @@
 #include "schedules/base/text.h"
 #include "schedules/model/mesh.h"
 #include "traces/analysis/analysis_registry.h"
+#include "traces/analysis/step_context.h"
 #include "traces/run/run_facts.h"
 
 namespace stagewright::analyses {
@@ -51,8 +52,9 @@ std::vector<std::int64_t> samplesByReplica(const Run& run, std::size_t replicas)
     return out;
 }
 
-Result<AnalysisRows> contributorRows(const Run& run, int step)
+Result<AnalysisRows> contributorRows(const StepContext& context)
 {
+    const Run& run = context.run();
     const std::vector<int> cuts = wholesOf(configured(run, "cut")).value_or(std::vector<int>());
     const std::vector<int> stages = wholesOf(configured(run, "stage_layers")).value_or(std::vector<int>());
     const int layers = std::accumulate(stages.begin(), stages.end(), 0);
@@ -70,8 +72,8 @@ Result<AnalysisRows> contributorRows(const Run& run, int step)
         out.rows.push_back({name, std::int64_t{stage}, static_cast<std::int64_t>(replicas.size()),
                             fmt::format("{}", fmt::join(replicas, ", ")),
                             all > 0 ? TableCell(static_cast<double>(contributed) / all) : TableCell(),
-                            measuredIn(run, "gradient_cosine_" + name, step),
-                            measuredIn(run, "gradient_distance_" + name, step)});
+                            measuredIn(run, "gradient_cosine_" + name, context.step()),
+                            measuredIn(run, "gradient_distance_" + name, context.step())});
     };
     const bool trained = !configured(run, "model").empty();
     if (trained) add("embedding", 0, 0);

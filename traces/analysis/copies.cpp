@@ -6,6 +6,7 @@
 #include "schedules/base/quantity.h"
 #include "traces/analysis/analysis_registry.h"
 #include "traces/analysis/kernels.h"
+#include "traces/analysis/step_context.h"
 #include "traces/analysis/work_bytes.h"
 
 namespace stagewright {
@@ -35,17 +36,17 @@ struct CopyRow {
     SpanId longest = noSpan;
 };
 
-Result<AnalysisRows> copyRows(const Run& run, int step)
+Result<AnalysisRows> copyRows(const StepContext& context)
 {
-    const Timeline& timeline = *run.timeline;
+    const Timeline& timeline = context.timeline();
     const WorkBytes sizes(timeline);
     std::map<std::pair<int, std::string>, CopyRow> byDirection;
     for (const Track& track : timeline.tracks()) {
         if (track.lane != Lane::Copy) continue;
-        const auto [first, last] = timeline.stepRange(track, step);
+        const auto [first, last] = timeline.stepRange(track, context.step());
         for (SpanId id = first; id < last; ++id) {
             const Span& span = timeline.spans()[id];
-            if (span.step != step) continue;
+            if (span.step != context.step()) continue;
             CopyRow& row = byDirection[{track.rank, timeline.nameOf(span)}];
             ++row.calls;
             row.total += span.duration();

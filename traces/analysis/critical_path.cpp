@@ -4,16 +4,15 @@
 #include <unordered_set>
 
 #include "traces/analysis/analysis_registry.h"
-#include "traces/step/step_ops.h"
+#include "traces/analysis/step_context.h"
 
 namespace stagewright {
 
-std::vector<CriticalLink> criticalPath(const Timeline& timeline, int step)
+std::vector<CriticalLink> criticalPath(const StepOps& ops)
 {
     std::vector<CriticalLink> path;
-    const StepOps ops(timeline, step);
     if (ops.empty()) return path;
-    const auto spans = timeline.spans();
+    const auto spans = ops.timeline().spans();
 
     SpanId at = noSpan;
     for (int rank = 0; rank < ops.ranks(); ++rank)
@@ -72,11 +71,11 @@ std::vector<TableColumn> criticalPathColumns()
              "Transfer and launch, from the end of the previous op on the path."}};
 }
 
-Result<AnalysisRows> criticalPathRows(const Run& run, int step)
+Result<AnalysisRows> criticalPathRows(const StepContext& context)
 {
-    const Timeline& timeline = *run.timeline;
+    const Timeline& timeline = context.timeline();
     AnalysisRows out;
-    for (const CriticalLink& link : criticalPath(timeline, step)) {
+    for (const CriticalLink& link : context.criticalPath()) {
         const Span& span = timeline.spans()[link.span];
         out.rows.push_back({timeline.nameOf(span), std::int64_t{timeline.trackOf(link.span).rank}, span.start,
                             span.duration(), link.waitBefore});

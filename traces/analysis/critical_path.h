@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "schedules/timeline/timeline.h"
+#include "traces/step/step_ops.h"
 
 namespace stagewright {
 
@@ -14,6 +14,6 @@ struct CriticalLink {
     bool crossesRank = false; // the predecessor ran on another rank
 };
 
-std::vector<CriticalLink> criticalPath(const Timeline& timeline, int step); // in time order
+std::vector<CriticalLink> criticalPath(const StepOps& ops); // in time order
 
 } // namespace stagewright

@@ -11,6 +11,7 @@
 #include "traces/analysis/coverage.h"
 #include "traces/analysis/kernel_spans.h"
 #include "traces/analysis/kernels.h"
+#include "traces/analysis/step_context.h"
 
 namespace stagewright {
 
@@ -213,9 +214,9 @@ std::vector<TableColumn> deviceIdleColumns()
     return columns;
 }
 
-Result<AnalysisRows> deviceIdleRows(const Run& run, int step)
+Result<AnalysisRows> deviceIdleRows(const StepContext& context)
 {
-    const auto ranks = analyseDeviceIdle(*run.timeline, step);
+    const auto ranks = analyseDeviceIdle(context.timeline(), context.step());
     AnalysisRows out;
     for (std::size_t r = 0; r < ranks.size(); ++r) {
         std::vector<TableCell> row{std::int64_t{ranks[r].rank},

@@ -10,6 +10,7 @@
 #include "traces/analysis/device_time.h"
 #include "traces/analysis/kernel_classes.h"
 #include "traces/analysis/kernels.h"
+#include "traces/analysis/step_context.h"
 #include "traces/step/step_ops.h"
 
 namespace stagewright {
@@ -35,9 +36,10 @@ std::vector<TableColumn> stepColumns()
             {"largest_class_ns", "Its total", ColumnKind::Time, "Over all ranks."}};
 }
 
-Result<AnalysisRows> stepRows(const Run& run, int)
+Result<AnalysisRows> stepRows(const StepContext& context)
 {
-    const Timeline& timeline = *run.timeline;
+    const Run& run = context.run();
+    const Timeline& timeline = context.timeline();
     AnalysisRows out;
     std::vector<double> windows;
     std::vector<int> steps = stepsFrom(timeline, 0);

@@ -15,6 +15,7 @@
 #include "traces/analysis/kernel_class.h"
 #include "traces/analysis/kernel_spans.h"
 #include "traces/analysis/kernels.h"
+#include "traces/analysis/step_context.h"
 
 namespace stagewright {
 
@@ -207,9 +208,9 @@ std::vector<TableColumn> deviceTimeColumns()
             {"calls", "Kernels and copies", ColumnKind::Count}};
 }
 
-Result<AnalysisRows> deviceTimeRows(const Run& run, int step)
+Result<AnalysisRows> deviceTimeRows(const StepContext& context)
 {
-    const auto ranks = analyseDeviceTime(*run.timeline, step);
+    const auto ranks = analyseDeviceTime(context.timeline(), context.step());
     AnalysisRows out;
     for (std::size_t r = 0; r < ranks.size(); ++r) {
         const RankDeviceTime& rank = ranks[r];
@@ -219,7 +220,8 @@ Result<AnalysisRows> deviceTimeRows(const Run& run, int step)
                             known(rank.hidden), known(rank.exposed()), rank.idle(), rank.calls});
     }
     out.sentence = deviceTimeSentence(ranks);
-    for (const std::string& doubt : deviceDoubts(*run.timeline, step, false)) out.sentence += "; " + doubt;
+    for (const std::string& doubt : deviceDoubts(context.timeline(), context.step(), false))
+        out.sentence += "; " + doubt;
     return out;
 }
 

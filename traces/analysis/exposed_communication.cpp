@@ -11,6 +11,7 @@
 #include "traces/analysis/coverage.h"
 #include "traces/analysis/kernel_spans.h"
 #include "traces/analysis/kernels.h"
+#include "traces/analysis/step_context.h"
 #include "traces/analysis/work_bytes.h"
 
 namespace stagewright {
@@ -86,12 +87,12 @@ std::vector<TableColumn> exposedColumns()
              "Bytes over their time, waiting for other ranks included; 10⁹ bytes."}};
 }
 
-Result<AnalysisRows> exposedRows(const Run& run, int step)
+Result<AnalysisRows> exposedRows(const StepContext& context)
 {
     AnalysisRows out;
     Nanos total = 0, exposed = 0;
     std::map<std::string, Nanos> byName; // exposed
-    for (const ExposedCommunication& row : analyseExposedCommunication(*run.timeline, step)) {
+    for (const ExposedCommunication& row : analyseExposedCommunication(context.timeline(), context.step())) {
         const auto size = row.least ? TableCell(std::int64_t{*row.least}) : TableCell();
         const auto rate = row.least ? cellOf(gigabytesPerSecond(row.bytes, row.total)) : TableCell();
         out.rows.push_back({row.name, size, row.calls, row.total, row.hidden, row.exposed(),

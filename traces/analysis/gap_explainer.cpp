@@ -19,8 +19,8 @@ constexpr Nanos longAgo = std::numeric_limits<Nanos>::min() / 4; // a transfer t
 
 } // namespace
 
-GapExplainer::GapExplainer(const Timeline& timeline, int step)
-    : m_timeline(timeline), m_ops(timeline, step), m_graph(timeline, m_ops), m_levels(m_graph.levels())
+GapExplainer::GapExplainer(const StepContext& context)
+    : m_timeline(context.timeline()), m_ops(context.ops()), m_graph(context.graph()), m_levels(context.levels())
 {
 }
 

@@ -6,8 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "traces/analysis/bubbles.h"
-#include "traces/step/step_graph.h"
+#include "traces/analysis/step_context.h"
 
 namespace stagewright {
 
@@ -29,13 +28,12 @@ struct GapExplanation {
     std::optional<GapExperiment> experiment; // empty: no single change would show more
 };
 
-// For one step of a timeline, which must outlive it. Construction: O(spans log spans); each explanation takes one
-// replay.
+// For one step, whose context must outlive it. Each explanation takes one replay.
 class GapExplainer {
 public:
-    GapExplainer(const Timeline& timeline, int step);
+    explicit GapExplainer(const StepContext& context);
 
-    GapExplanation explain(const Gap& gap) const; // a gap of analyseBubbles(timeline, step)
+    GapExplanation explain(const Gap& gap) const; // a gap of the step
     GapChain chainOf(const Gap& gap) const;
 
 private:
@@ -45,9 +43,9 @@ private:
     std::string nameOf(SpanId span) const;
 
     const Timeline& m_timeline;
-    StepOps m_ops;
-    StepGraph m_graph;
-    StepLevels m_levels;
+    const StepOps& m_ops;
+    const StepGraph& m_graph;
+    const StepLevels& m_levels;
 };
 
 } // namespace stagewright

@@ -9,6 +9,7 @@
 #include "traces/analysis/coverage.h"
 #include "traces/analysis/kernel_spans.h"
 #include "traces/analysis/kernels.h"
+#include "traces/analysis/step_context.h"
 
 namespace stagewright {
 
@@ -61,9 +62,9 @@ std::vector<TableColumn> classColumns()
             {"most_rank_ns", "Most of a rank", ColumnKind::Time, "Running time on the rank with the most."}};
 }
 
-Result<AnalysisRows> classRows(const Run& run, int step)
+Result<AnalysisRows> classRows(const StepContext& context)
 {
-    const std::vector<ClassTime> times = analyseKernelClasses(*run.timeline, step);
+    const std::vector<ClassTime> times = analyseKernelClasses(context.timeline(), context.step());
     AnalysisRows out;
     Nanos total = 0;
     for (const ClassTime& time : times) total += time.total;

@@ -9,6 +9,7 @@
 #include "schedules/model/kinds.h"
 #include "traces/analysis/analysis_registry.h"
 #include "traces/analysis/kernel_spans.h"
+#include "traces/analysis/step_context.h"
 
 namespace stagewright {
 
@@ -123,9 +124,9 @@ std::vector<TableColumn> kernelColumns()
         {"lane", "Lane"}};
 }
 
-Result<AnalysisRows> kernelRows(const Run& run, int step)
+Result<AnalysisRows> kernelRows(const StepContext& context)
 {
-    const KernelReport report = analyseKernels(*run.timeline, step);
+    const KernelReport report = analyseKernels(context.timeline(), context.step());
     AnalysisRows out;
     for (const KernelRow& row : report.rows) {
         out.rows.push_back({row.kind ? TableCell(std::string(ruleOf(*row.kind).text)) : TableCell(),

@@ -7,7 +7,6 @@
 
 #include "schedules/base/quantity.h"
 #include "traces/analysis/analysis_registry.h"
-#include "traces/analysis/bubbles.h"
 #include "traces/analysis/kernel_spans.h"
 #include "traces/analysis/kernels.h"
 
@@ -68,15 +67,17 @@ void addGaps(std::vector<Piece>& pieces, Nanos begin, Nanos end, RankLaunchGaps&
 
 } // namespace
 
-Result<LaunchGapReport> analyseLaunchGaps(const Timeline& timeline, int step)
+Result<LaunchGapReport> analyseLaunchGaps(const StepContext& context)
 {
+    const Timeline& timeline = context.timeline();
     LaunchGapReport report;
     report.ranks.resize(static_cast<std::size_t>(std::max(0, timeline.ranks())));
     if (!hasKernels(timeline)) return report;
-    STAGEWRIGHT_TRY(const BubbleReport bubbles, analyseBubbles(timeline, step));
+    if (!context.bubbles()) return tl::unexpected(context.bubbles().error());
+    const BubbleReport& bubbles = *context.bubbles();
     report.window = bubbles.makespan();
     std::map<SpanId, std::vector<Piece>> pieces; // by op
-    eachDeviceSpan(timeline, step, [&](const Track&, SpanId id, const Span& span) {
+    eachDeviceSpan(timeline, context.step(), [&](const Track&, SpanId id, const Span& span) {
         const LaunchSeen launch = launchOf(timeline, id);
         if (const SpanId owner = ownerOf(timeline, launch); owner != noSpan)
             pieces[owner].push_back({span.start, span.end, launch.time});
@@ -110,9 +111,9 @@ std::vector<TableColumn> launchGapColumns()
             {"ops_ns", "Ops with kernels", ColumnKind::Time}};
 }
 
-Result<AnalysisRows> launchGapRows(const Run& run, int step)
+Result<AnalysisRows> launchGapRows(const StepContext& context)
 {
-    STAGEWRIGHT_TRY(const LaunchGapReport report, analyseLaunchGaps(*run.timeline, step));
+    STAGEWRIGHT_TRY(const LaunchGapReport report, analyseLaunchGaps(context));
     AnalysisRows out;
     for (std::size_t r = 0; r < report.ranks.size(); ++r) {
         const RankLaunchGaps& rank = report.ranks[r];

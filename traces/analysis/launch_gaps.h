@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "schedules/timeline/timeline.h"
+#include "traces/analysis/step_context.h"
 
 namespace stagewright {
 
@@ -33,6 +33,6 @@ private:
     double shareOf(Nanos time) const;
 };
 
-Result<LaunchGapReport> analyseLaunchGaps(const Timeline& timeline, int step);
+Result<LaunchGapReport> analyseLaunchGaps(const StepContext& context);
 
 } // namespace stagewright

@@ -14,10 +14,8 @@
 #include "schedules/model/collective_costs.h"
 #include "schedules/text/link_text.h"
 #include "schedules/timeline/message_view.h"
-#include "traces/analysis/levers.h"
-#include "traces/fit/executed_run.h"
+#include "traces/analysis/step_context.h"
 #include "traces/run/run_facts.h"
-#include "traces/step/step_ops.h"
 #include "traces/step/whole_step.h"
 
 namespace stagewright {
@@ -125,10 +123,11 @@ std::vector<Nanos> bucketingOf(const Run& run, const LeverSubject& subject)
 
 } // namespace
 
-Result<LeverSubject> leverSubjectOf(const Run& run, int step, std::optional<Bytes> cap)
+Result<LeverSubject> leverSubjectOf(const StepContext& context)
 {
-    if (!run.timeline) return fail(ErrorCode::Usage, fmt::format("run {} has no timeline", run.info.name));
-    STAGEWRIGHT_TRY(auto executed, executedRun(run));
+    const Run& run = context.run();
+    const int step = context.step();
+    STAGEWRIGHT_TRY(auto executed, context.executed());
     LeverSubject out;
     out.step = step;
     out.costs = std::move(executed.costs);
@@ -142,12 +141,11 @@ Result<LeverSubject> leverSubjectOf(const Run& run, int step, std::optional<Byte
     if (out.costs.stages() < out.schedule.stages)
         return fail(ErrorCode::Usage, fmt::format("the run's costs are for {} stages, its schedule has {}",
                                                   out.costs.stages(), out.schedule.stages));
-    out.cap = cap ? cap : memoryCapOf(run);
+    out.cap = context.options().memoryCap;
     out.emulatedLinks = emulatedLinks(run);
     out.noArrivals = whyNoArrivals(*run.timeline);
     out.slowSteps = run.info.provenance == Provenance::Simulated ? askedSlowSteps(run, step) : slowStepsOf(run, out);
-    const StepOps ops(*run.timeline, step);
-    if (!ops.empty()) {
+    if (!context.ops().empty()) {
         const StepExtent whole = wholeStep(*run.timeline, step);
         out.measured = whole.length();
         if (run.info.provenance != Provenance::Simulated)

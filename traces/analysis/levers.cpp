@@ -20,6 +20,7 @@
 #include "schedules/model/shard_rules.h"
 #include "schedules/plan/plan.h"
 #include "traces/analysis/lever_subject.h"
+#include "traces/analysis/step_context.h"
 #include "traces/step/slow_ranks.h"
 
 namespace stagewright {
@@ -69,16 +70,19 @@ class Levers {
 public:
     Levers(const LeverSubject& subject, const std::stop_token& stop) : m_subject(subject), m_stop(stop) {}
 
-    LeverTable table()
+    LeverTable table(const SimResult* known)
     {
         m_table.step = m_subject.step;
         m_table.measured = m_subject.measured;
-        auto base = timeOf(m_subject.schedule, m_subject.costs, m_subject.channels);
-        if (!base) {
+        if (known != nullptr) {
+            m_base = timeOf(m_subject.schedule, m_subject.costs, *known);
+        } else if (auto base = timeOf(m_subject.schedule, m_subject.costs, m_subject.channels)) {
+            m_base = *base;
+        } else {
             m_table.reason = reasonOf(base.error());
             return std::move(m_table);
         }
-        m_table.simulated = base->makespan;
+        m_table.simulated = m_base.makespan;
         for (const auto part :
              {&Levers::ranks, &Levers::stages, &Levers::links, &Levers::collectives, &Levers::reductions,
               &Levers::buckets, &Levers::launch, &Levers::jitter, &Levers::transients, &Levers::microbatches,
@@ -101,7 +105,11 @@ private:
     Result<Time> timeOf(const Schedule& schedule, const CostModel& costs, const Channels& channels) const
     {
         if (m_stop.stop_requested()) return fail(ErrorCode::Cancelled, "simulating was cancelled");
-        STAGEWRIGHT_TRY(auto result, simulate(schedule, costs, channels));
+        STAGEWRIGHT_TRY(const auto result, simulate(schedule, costs, channels));
+        return timeOf(schedule, costs, result);
+    }
+    Time timeOf(const Schedule& schedule, const CostModel& costs, const SimResult& result) const
+    {
         Time out;
         out.makespan = figuresOf(schedule, result).step + m_subject.behind;
         if (costs.knowsActivations())
@@ -516,7 +524,7 @@ private:
             std::optional<Nanos> before;
             if (other && !slow.inCosts) { // the costs are those of the other steps
                 before = other->makespan;
-                with = timeOf(schedule, m_subject.costs, m_subject.channels);
+                with = m_base;
             }
             add(LeverKind::Transient, fmt::format("transient:{}@{}", slow.rank, stepNumber(slow.step)),
                 fmt::format("{}rank {} in step {} as fast as in its other steps (it takes {:.2f}× as long)",
@@ -633,6 +641,7 @@ private:
     const LeverSubject& m_subject;
     const std::stop_token& m_stop;
     LeverTable m_table;
+    Time m_base; // of the subject itself
     std::vector<RankSlowness> m_slowness;
 };
 
@@ -703,12 +712,15 @@ std::vector<IdleCause> causesByGain(const IdleByCause& byCause, const LeverTable
     return out;
 }
 
-LeverTable leversOf(const LeverSubject& subject, const std::stop_token& stop) { return Levers(subject, stop).table(); }
-
-LeverTable leversOf(const Run& run, int step, std::optional<Bytes> cap, const std::stop_token& stop)
+LeverTable leversOf(const LeverSubject& subject, const std::stop_token& stop, const SimResult* base)
 {
-    auto subject = leverSubjectOf(run, step, cap);
-    if (subject) return leversOf(*subject, stop);
+    return Levers(subject, stop).table(base);
+}
+
+LeverTable leversOf(const StepContext& context)
+{
+    const auto subject = leverSubjectOf(context);
+    if (subject) return leversOf(*subject, context.stop(), context.simulated() ? &*context.simulated() : nullptr);
     LeverTable out;
     out.reason = reasonOf(subject.error());
     return out;

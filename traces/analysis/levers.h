@@ -14,6 +14,7 @@
 #include "schedules/base/result.h"
 #include "schedules/messages/channels.h"
 #include "schedules/messages/lower.h"
+#include "schedules/messages/sim_result.h"
 #include "schedules/model/cost_model.h"
 #include "schedules/model/schedule.h"
 #include "traces/analysis/bubbles.h"
@@ -103,12 +104,12 @@ struct LeverTable {
 std::vector<IdleCause> causesByGain(const IdleByCause& byCause, const LeverTable* table);
 
 // O(levers × ops), and a plan where there is a cap. Jitter is the one draw that every simulation with these costs has.
-// stopped: what follows is not simulated
-LeverTable leversOf(const LeverSubject& subject, const std::stop_token& stop = {});
+// stopped: what follows is not simulated. base: simulate() of the subject, where it is there already.
+LeverTable leversOf(const LeverSubject& subject, const std::stop_token& stop = {}, const SimResult* base = nullptr);
 
-// Both; a failure to build the subject becomes the table's reason. Steps of more than mostLeverOps ops are not
-// simulated.
+// Of a run's step; a failure to build the subject becomes the table's reason. Steps of more than mostLeverOps ops are
+// not simulated.
 inline constexpr std::size_t mostLeverOps = 2'000'000;
-LeverTable leversOf(const Run& run, int step, std::optional<Bytes> cap = {}, const std::stop_token& stop = {});
+LeverTable leversOf(const StepContext& context);
 
 } // namespace stagewright

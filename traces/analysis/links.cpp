@@ -9,7 +9,6 @@
 #include "traces/analysis/device_idle.h"
 #include "traces/analysis/kernels.h"
 #include "traces/analysis/work_bytes.h"
-#include "traces/step/step_ops.h"
 
 namespace stagewright {
 
@@ -74,12 +73,14 @@ void add(LinkOverlap& link, int from, int to, Nanos begin, Nanos arrival, std::v
 
 } // namespace
 
-std::vector<LinkOverlap> analyseLinks(const Timeline& timeline, int step)
+std::vector<LinkOverlap> analyseLinks(const StepContext& context)
 {
+    const Timeline& timeline = context.timeline();
+    const int step = context.step();
     std::vector<Computing> busy = computing(timeline, step);
     std::map<std::pair<int, int>, LinkOverlap> links;
     if (!tellsBothEnds(timeline) && whyNoArrivals(timeline).empty()) {
-        const StepOps ops(timeline, step);
+        const StepOps& ops = context.ops();
         for (int rank = 0; rank < ops.ranks(); ++rank) {
             for (const SpanId id : ops.busy(rank)) {
                 for (const Edge& edge : timeline.edgesInto(id)) {
@@ -142,10 +143,10 @@ std::vector<TableColumn> linkColumns()
          "These bytes over the transfer of these messages; 10⁹ bytes."}};
 }
 
-Result<AnalysisRows> linkRows(const Run& run, int step)
+Result<AnalysisRows> linkRows(const StepContext& context)
 {
     AnalysisRows out;
-    for (const LinkOverlap& link : analyseLinks(*run.timeline, step))
+    for (const LinkOverlap& link : analyseLinks(context))
         out.rows.push_back({std::int64_t{link.from}, std::int64_t{link.to}, link.messages, cellOf(link.sendWait),
                             cellOf(link.receiveWait), link.transfer, cellOf(link.coveredBySender),
                             cellOf(link.coveredByReceiver), cellOf(link.exposed()),

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "schedules/timeline/timeline.h"
+#include "traces/analysis/step_context.h"
 
 namespace stagewright {
 
@@ -33,6 +33,6 @@ struct LinkOverlap {
 
 // By (from, to); links without a message in the step are omitted, and all where the timeline says nothing of messages
 // (whyNoArrivals()). O(messages and kernels of the step × log).
-std::vector<LinkOverlap> analyseLinks(const Timeline& timeline, int step);
+std::vector<LinkOverlap> analyseLinks(const StepContext& context);
 
 } // namespace stagewright

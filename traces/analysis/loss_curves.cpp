@@ -1,6 +1,7 @@
 // The loss of training that is not synchronous (stale weights, partial backward) beside that of synchronous training,
 // step by step.
 #include "traces/analysis/analysis_registry.h"
+#include "traces/analysis/step_context.h"
 
 namespace stagewright::analyses {
 
@@ -22,8 +23,9 @@ std::vector<TableColumn> curveColumns()
              "Norm of the difference of all weights from those of synchronous training ÷ norm of the latter."}};
 }
 
-Result<AnalysisRows> curveRows(const Run& run, int /*step*/)
+Result<AnalysisRows> curveRows(const StepContext& context)
 {
+    const Run& run = context.run();
     AnalysisRows out;
     const std::size_t steps = run.metric("loss")->values.size();
     for (std::size_t step = 0; step < steps; ++step) {

@@ -1,5 +1,6 @@
 #include "traces/analysis/memory.h"
 #include "traces/analysis/analysis_registry.h"
+#include "traces/analysis/step_context.h"
 #include "traces/format/format_registry.h"
 #include "traces/run/run_facts.h"
 #include "traces/step/step_ops.h"
@@ -108,6 +109,21 @@ std::vector<Bytes> peakByRank(const Timeline& timeline, MemoryCategory category,
     return peaks;
 }
 
+std::vector<RankMemory> memoryByRank(const Timeline& timeline, int step)
+{
+    std::vector<RankMemory> out(timeline.hasMemory() ? static_cast<std::size_t>(timeline.ranks()) : 0);
+    for (std::size_t rank = 0; rank < out.size(); ++rank)
+        for (std::size_t c = 0; c < memoryCategoryCount; ++c) {
+            const auto category = static_cast<MemoryCategory>(c);
+            const MemorySeries series = memorySeries(timeline, static_cast<int>(rank), category, step);
+            out[rank].peak[c] = series.peak;
+            if (category != MemoryCategory::Activations) continue;
+            out[rank].peakTime = series.peakTime;
+            out[rank].holders = holdersAt(timeline, static_cast<int>(rank), category, series.peakTime);
+        }
+    return out;
+}
+
 std::string whyNoMemory(const Run& run)
 {
     if (run.timeline->hasMemory()) return {};
@@ -139,19 +155,16 @@ bool hasUses(const Timeline& timeline)
            hasOps(timeline);
 }
 
-Result<AnalysisRows> memoryRows(const Run& run, int step)
+Result<AnalysisRows> memoryRows(const StepContext& context)
 {
     AnalysisRows out;
-    const bool uses = hasUses(*run.timeline);
+    const bool uses = hasUses(context.timeline());
     if (!uses) out.sentence = std::string(noMemoryUses) + ": all of it is under workspace";
-    for (int rank = 0; rank < run.timeline->ranks(); ++rank) {
-        auto& row = out.rows.emplace_back(std::vector<TableCell>{std::int64_t{rank}});
+    for (const RankMemory& memory : context.memory()) {
+        auto& row = out.rows.emplace_back(std::vector<TableCell>{static_cast<std::int64_t>(out.rows.size())});
         for (std::size_t c = 0; c < memoryCategoryCount; ++c) {
-            const auto category = static_cast<MemoryCategory>(c);
-            if (uses || category == MemoryCategory::Workspace)
-                row.emplace_back(memorySeries(*run.timeline, rank, category, step).peak);
-            else
-                row.emplace_back();
+            TableCell& cell = row.emplace_back();
+            if (uses || static_cast<MemoryCategory>(c) == MemoryCategory::Workspace) cell = memory.peak[c];
         }
     }
     return out;

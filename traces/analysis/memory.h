@@ -1,6 +1,7 @@
 // Memory by rank over time, its peak, and who holds it at any moment (stage, microbatch).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -36,6 +37,14 @@ MemorySeries memorySeries(const Timeline& timeline, int rank, MemoryCategory cat
 std::vector<Holder> holdersAt(const Timeline& timeline, int rank, MemoryCategory category, Nanos time);
 // Largest value within a step's points (and what is carried into it), by rank.
 std::vector<Bytes> peakByRank(const Timeline& timeline, MemoryCategory category, int step);
+
+struct RankMemory {
+    std::array<Bytes, memoryCategoryCount> peak{}; // by category
+    Nanos peakTime = 0;                            // of activations
+    std::vector<Holder> holders;                   // of activations at that time, largest first; of a range: none
+};
+// In a step, by rank; empty where the timeline has no memory.
+std::vector<RankMemory> memoryByRank(const Timeline& timeline, int step);
 
 struct Run;
 // Why a run has no memory, and what to record: a clause, lower case; "": it has some.

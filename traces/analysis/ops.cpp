@@ -5,6 +5,7 @@
 
 #include "schedules/model/kinds.h"
 #include "traces/analysis/analysis_registry.h"
+#include "traces/analysis/step_context.h"
 
 namespace stagewright::analyses {
 
@@ -22,21 +23,21 @@ std::vector<TableColumn> opColumns()
             {"total_ns", "Total", ColumnKind::Time}};
 }
 
-Result<AnalysisRows> opRows(const Run& run, int step)
+Result<AnalysisRows> opRows(const StepContext& context)
 {
     struct Group {
         std::int64_t count = 0;
         Nanos total = 0, least = 0, most = 0;
         SpanId longest = noSpan;
     };
-    const Timeline& timeline = *run.timeline;
+    const Timeline& timeline = context.timeline();
     std::map<std::tuple<OpKind, int, int>, Group> groups; // kind, stage, rank
     for (const Track& track : timeline.tracks()) {
         if (track.lane != Lane::Compute) continue;
-        const auto [first, last] = timeline.stepRange(track, step);
+        const auto [first, last] = timeline.stepRange(track, context.step());
         for (SpanId id = first; id < last; ++id) {
             const Span& span = timeline.spans()[id];
-            if (span.step != step || span.label != 0) continue;
+            if (span.step != context.step() || span.label != 0) continue;
             Group& group = groups[{span.op.kind, span.op.stage, track.rank}];
             group.least = group.count == 0 ? span.duration() : std::min(group.least, span.duration());
             if (group.count == 0 || span.duration() > group.most) {

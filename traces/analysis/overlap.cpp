@@ -5,18 +5,18 @@
 #include "schedules/model/kinds.h"
 #include "traces/analysis/analysis_registry.h"
 #include "traces/analysis/coverage.h"
-#include "traces/step/step_ops.h"
+#include "traces/analysis/step_context.h"
 
 namespace stagewright {
 
 namespace {
 
 // A rank's occupied time. Fillers are wanted idle, not work.
-Coverage occupiedBy(const Timeline& timeline, const StepOps& ops, int rank)
+Coverage occupiedBy(const StepOps& ops, int rank)
 {
     Coverage occupied;
     for (const SpanId id : ops.all(rank)) {
-        const Span& span = timeline.spans()[id];
+        const Span& span = ops.timeline().spans()[id];
         if (!isDelay(span.op.kind)) occupied.add(span.start, span.end);
     }
     return occupied;
@@ -24,16 +24,16 @@ Coverage occupiedBy(const Timeline& timeline, const StepOps& ops, int rank)
 
 } // namespace
 
-OverlapReport analyseOverlap(const Timeline& timeline, int step)
+OverlapReport analyseOverlap(const StepOps& ops)
 {
+    const Timeline& timeline = ops.timeline();
     OverlapReport report;
     const auto ranks = static_cast<std::size_t>(std::max(0, timeline.ranks()));
     report.commByRank.resize(ranks);
     report.exposedByRank.resize(ranks);
-    const StepOps ops(timeline, step);
     if (ops.empty()) return report;
     for (int rank = 0; rank < ops.ranks(); ++rank) {
-        Coverage occupied = occupiedBy(timeline, ops, rank);
+        Coverage occupied = occupiedBy(ops, rank);
         const auto r = static_cast<std::size_t>(rank);
         for (const SpanId id : ops.busy(rank)) {
             for (const Edge& edge : timeline.edgesInto(id)) {
@@ -66,9 +66,9 @@ std::vector<TableColumn> overlapColumns()
         {"exposed_ns", "Exposed", ColumnKind::Time, "The part in which the receiving rank is not busy."}};
 }
 
-Result<AnalysisRows> overlapRows(const Run& run, int step)
+Result<AnalysisRows> overlapRows(const StepContext& context)
 {
-    const OverlapReport report = analyseOverlap(*run.timeline, step);
+    const OverlapReport& report = context.overlap();
     AnalysisRows out;
     for (std::size_t rank = 0; rank < report.commByRank.size(); ++rank)
         out.rows.push_back({static_cast<std::int64_t>(rank), report.commByRank[rank],

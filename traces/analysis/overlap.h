@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "schedules/timeline/timeline.h"
+#include "traces/step/step_ops.h"
 
 namespace stagewright {
 
@@ -16,6 +16,6 @@ struct OverlapReport {
     std::vector<Nanos> exposedByRank;
 };
 
-OverlapReport analyseOverlap(const Timeline& timeline, int step);
+OverlapReport analyseOverlap(const StepOps& ops);
 
 } // namespace stagewright

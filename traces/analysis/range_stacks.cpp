@@ -9,6 +9,7 @@
 #include "traces/analysis/analysis_registry.h"
 #include "traces/analysis/kernel_spans.h"
 #include "traces/analysis/kernels.h"
+#include "traces/analysis/step_context.h"
 
 namespace stagewright {
 
@@ -228,10 +229,10 @@ std::string unknownWithoutRanges(const Run& run)
                  "them";
 }
 
-Result<AnalysisRows> stackRows(const Run& run, int step)
+Result<AnalysisRows> stackRows(const StepContext& context)
 {
     constexpr std::size_t mostRows = 1000;
-    const RangeStacks stacks = foldRanges(*run.timeline, step);
+    const RangeStacks stacks = foldRanges(context.timeline(), context.step());
     std::vector<int> order(stacks.nodes.size());
     std::iota(order.begin(), order.end(), 0);
     std::stable_sort(order.begin(), order.end(), [&](int a, int b) {

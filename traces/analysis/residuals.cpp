@@ -6,8 +6,8 @@
 #include "schedules/base/step_number.h"
 #include "schedules/model/kinds.h"
 #include "traces/analysis/analysis_registry.h"
-#include "traces/fit/fit_costs.h"
-#include "traces/fit/residuals.h"
+#include "traces/analysis/step_context.h"
+#include "traces/step/step_ops.h"
 
 namespace stagewright::analyses {
 
@@ -32,15 +32,15 @@ std::vector<TableColumn> residualColumns()
 std::string unknownResiduals(const Run& run)
 {
     if (!run.schedule) return "the run has no schedule to predict from";
-    const auto costs = costsOf(run);
-    return costs ? "" : costs.error().message;
+    return run.costs ? "" : unknownWithoutOps(run);
 }
 
-Result<AnalysisRows> residualRows(const Run& run, int)
+Result<AnalysisRows> residualRows(const StepContext& context)
 {
-    STAGEWRIGHT_TRY(const auto costs, costsOf(run));
-    STAGEWRIGHT_TRY(const auto residuals, residualsOf(run, costs));
-    const Timeline& timeline = *run.timeline;
+    if (!context.residuals()) return tl::unexpected(context.residuals().error());
+    const Residuals& residuals = *context.residuals();
+    const Run& run = context.run();
+    const Timeline& timeline = context.timeline();
     AnalysisRows out;
     for (const OpResiduals& of : residuals.ops) {
         const Span* worst = of.worst == noSpan ? nullptr : &timeline.spans()[of.worst];

@@ -8,8 +8,8 @@
 #include "schedules/base/text.h"
 #include "schedules/model/kinds.h"
 #include "traces/analysis/analysis_registry.h"
+#include "traces/analysis/step_context.h"
 #include "traces/run/run_facts.h"
-#include "traces/step/step_ops.h"
 
 namespace stagewright {
 
@@ -73,8 +73,9 @@ Result<Ceilings> ceilingsOf(const Run& run)
     return fail(ErrorCode::Unavailable, "the run lacks its device's peak rates: they are measured for GPU runs only");
 }
 
-Result<std::vector<RooflineRow>> rooflineOf(const Run& run, int step)
+Result<std::vector<RooflineRow>> rooflineOf(const StepContext& context)
 {
+    const Run& run = context.run();
     const std::string model = configured(run, "model");
     StageShape shape;
     shape.hidden = numberAfter(model, "hidden", 0);
@@ -91,7 +92,7 @@ Result<std::vector<RooflineRow>> rooflineOf(const Run& run, int step)
 
     const std::vector<std::int64_t> slices = run.schedule ? sliceStartsOf(*run.schedule) : std::vector<std::int64_t>();
     std::map<OpKind, RooflineRow> rows;
-    const StepOps ops(*run.timeline, step);
+    const StepOps& ops = context.ops();
     for (int rank = 0; rank < ops.ranks(); ++rank) {
         for (const SpanId id : ops.busy(rank)) {
             const Span& span = run.timeline->spans()[id];
@@ -139,14 +140,14 @@ std::string unknownRoofline(const Run& run)
 {
     const auto ceilings = ceilingsOf(run);
     if (!ceilings) return ceilings.error().message;
-    const auto rows = rooflineOf(run, 0);
+    const auto rows = rooflineOf(StepContext(run, 0));
     return rows ? "" : rows.error().message;
 }
 
-Result<AnalysisRows> rooflineRows(const Run& run, int step)
+Result<AnalysisRows> rooflineRows(const StepContext& context)
 {
-    STAGEWRIGHT_TRY(const auto ceilings, ceilingsOf(run));
-    STAGEWRIGHT_TRY(const auto rows, rooflineOf(run, step));
+    STAGEWRIGHT_TRY(const auto ceilings, ceilingsOf(context.run()));
+    STAGEWRIGHT_TRY(const auto rows, rooflineOf(context));
     AnalysisRows out;
     for (const RooflineRow& row : rows)
         out.rows.push_back({std::string(ruleOf(row.kind).text), row.ops, row.flops * 1e-12, row.intensity(),

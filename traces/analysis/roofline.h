@@ -40,6 +40,6 @@ OpWork workOf(OpKind kind, const StageShape& stage, double elementBytes = 4);
 
 // Usage error if the run's model is unknown; Unavailable if its environment has no ceilings.
 Result<Ceilings> ceilingsOf(const Run& run);
-Result<std::vector<RooflineRow>> rooflineOf(const Run& run, int step);
+Result<std::vector<RooflineRow>> rooflineOf(const StepContext& context); // of a run
 
 } // namespace stagewright

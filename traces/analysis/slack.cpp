@@ -1,16 +1,14 @@
 #include "traces/analysis/slack.h"
 
 #include "traces/analysis/analysis_registry.h"
-#include "traces/step/step_graph.h"
+#include "traces/analysis/step_context.h"
 
 namespace stagewright {
 
-std::vector<OpSlack> slackOf(const Timeline& timeline, int step)
+std::vector<OpSlack> slackOf(const StepOps& ops, const StepGraph& graph)
 {
     std::vector<OpSlack> out;
-    const StepOps ops(timeline, step);
     if (ops.empty()) return out;
-    const StepGraph graph(timeline, ops);
     const std::vector<Nanos> slack = graph.slack();
     for (int rank = 0; rank < ops.ranks(); ++rank)
         for (const SpanId id : ops.busy(rank)) {
@@ -24,7 +22,7 @@ namespace analyses {
 
 namespace {
 
-std::vector<TableColumn> opColumns()
+std::vector<TableColumn> slackOfOpColumns()
 {
     return {{"op", "Op"},
             {"rank", "Rank", ColumnKind::Whole},
@@ -33,11 +31,11 @@ std::vector<TableColumn> opColumns()
              "How much later the op could have started without the step taking longer."}};
 }
 
-Result<AnalysisRows> opRows(const Run& run, int step)
+Result<AnalysisRows> slackOfOpRows(const StepContext& context)
 {
-    const Timeline& timeline = *run.timeline;
+    const Timeline& timeline = context.timeline();
     AnalysisRows out;
-    for (const OpSlack& op : slackOf(timeline, step)) {
+    for (const OpSlack& op : context.slack()) {
         const Span& span = timeline.spans()[op.span];
         out.rows.push_back({timeline.nameOf(span), std::int64_t{timeline.trackOf(op.span).rank}, span.start, op.slack});
         out.ops.push_back(op.span);
@@ -48,7 +46,7 @@ Result<AnalysisRows> opRows(const Run& run, int step)
 } // namespace
 
 extern const AnalysisInfo slack;
-const AnalysisInfo slack{"slack", "Slack of every op", opColumns, unknownWithoutOps, opRows};
+const AnalysisInfo slack{"slack", "Slack of every op", slackOfOpColumns, unknownWithoutOps, slackOfOpRows};
 
 } // namespace analyses
 

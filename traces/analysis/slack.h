@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "schedules/timeline/timeline.h"
+#include "traces/step/step_graph.h"
 
 namespace stagewright {
 
@@ -13,7 +13,7 @@ struct OpSlack {
     Nanos slack = 0;
 };
 
-// Of every busy span of the step, by rank, then start. O((spans + edges) log spans).
-std::vector<OpSlack> slackOf(const Timeline& timeline, int step);
+// Of every busy span of the step, by rank, then start. graph: of these ops. O(spans + edges).
+std::vector<OpSlack> slackOf(const StepOps& ops, const StepGraph& graph);
 
 } // namespace stagewright

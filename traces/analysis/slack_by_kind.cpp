@@ -4,7 +4,7 @@
 
 #include "schedules/model/kinds.h"
 #include "traces/analysis/analysis_registry.h"
-#include "traces/analysis/slack.h"
+#include "traces/analysis/step_context.h"
 
 namespace stagewright::analyses {
 
@@ -21,7 +21,7 @@ std::vector<TableColumn> slackColumns()
             {"loosest", "Loosest", ColumnKind::Text, "The op with the most slack; choosing a row goes there."}};
 }
 
-Result<AnalysisRows> slackRows(const Run& run, int step)
+Result<AnalysisRows> slackRows(const StepContext& context)
 {
     struct Group {
         std::int64_t ops = 0;
@@ -30,9 +30,9 @@ Result<AnalysisRows> slackRows(const Run& run, int step)
         Nanos most = 0;
         SpanId loosest = noSpan;
     };
-    const Timeline& timeline = *run.timeline;
+    const Timeline& timeline = context.timeline();
     std::map<std::pair<int, OpKind>, Group> groups;
-    for (const OpSlack& op : slackOf(timeline, step)) {
+    for (const OpSlack& op : context.slack()) {
         Group& of = groups[{timeline.trackOf(op.span).rank, timeline.spans()[op.span].op.kind}];
         of.least = of.ops == 0 ? op.slack : std::min(of.least, op.slack);
         if (of.ops == 0 || op.slack > of.most) {

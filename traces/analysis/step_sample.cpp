@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "traces/analysis/bubbles.h"
-#include "traces/analysis/memory.h"
-#include "traces/analysis/overlap.h"
+#include "traces/analysis/step_context.h"
 
 namespace stagewright {
 
@@ -83,12 +81,11 @@ const FigureSample* StepSamples::find(std::string_view key) const
     return nullptr;
 }
 
-StepSamples sampleSteps(const Run& run, std::optional<Bytes> memoryCap, const std::stop_token& stop)
+StepSamples sampleSteps(const StepContext& shown)
 {
     StepSamples out;
-    if (!run.timeline) return out;
-    const Timeline& timeline = *run.timeline;
-    const BubbleOptions options = bubbleOptionsOf(run, memoryCap);
+    const Run& run = shown.run();
+    const Timeline& timeline = shown.timeline();
     const int first = std::max(0, run.info.warmupSteps);
     out.measured = std::max(0, timeline.steps() - first);
     const auto spans = run.median ? run.info.spanCount : static_cast<std::int64_t>(timeline.spans().size());
@@ -99,8 +96,11 @@ StepSamples sampleSteps(const Run& run, std::optional<Bytes> memoryCap, const st
         values.push_back({key, {value}});
     };
     for (const int step : sampledSteps(first, timeline.steps(), spansOf(timeline, first), spans)) {
-        if (stop.stop_requested()) break;
-        const auto bubbles = analyseBubbles(timeline, step, options);
+        if (shown.stop().stop_requested()) break;
+        std::optional<StepContext> other;
+        if (step != shown.step()) other.emplace(run, step, shown.options(), shown.stop());
+        const StepContext& context = other ? *other : shown;
+        const auto& bubbles = context.bubbles();
         if (!bubbles || bubbles->makespan() <= 0) continue;
         out.steps.push_back(step);
         add("whole_step", static_cast<double>(bubbles->stepTime()));
@@ -115,7 +115,7 @@ StepSamples sampleSteps(const Run& run, std::optional<Bytes> memoryCap, const st
                 add("idle_by_cause." + std::string(toText(static_cast<IdleCause>(cause))),
                     static_cast<double>(bubbles->byCause[cause]));
         if (bubbles->noArrivals.empty()) {
-            const OverlapReport overlap = analyseOverlap(timeline, step);
+            const OverlapReport& overlap = context.overlap();
             add("comm_time", static_cast<double>(overlap.commTime));
             add("exposed_time", static_cast<double>(overlap.exposedTime));
         }

@@ -3,15 +3,16 @@
 
 #include <cstdint>
 #include <optional>
-#include <stop_token>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "traces/run/run.h"
+#include "schedules/base/units.h"
 
 namespace stagewright {
+
+class StepContext; // step_context.h
 
 // Median (for an even number the lower of the two in the middle) and its 95 % confidence interval by order statistics:
 // the narrowest k-th smallest to k-th largest that contains the median step time with a probability of at least 95 %,
@@ -44,7 +45,7 @@ struct StepSamples {
 inline constexpr std::size_t mostSampledOps = 200'000;
 // Which these are: of `steps` steps those from `first` on, `spansOfFirst` the spans of that one, `spans` of all.
 std::vector<int> sampledSteps(int first, int steps, std::int64_t spansOfFirst, std::int64_t spans);
-// stopped: of the steps until then
-StepSamples sampleSteps(const Run& run, std::optional<Bytes> memoryCap = {}, const std::stop_token& stop = {});
+// Of a run, whichever step is shown. stopped: of the steps until then
+StepSamples sampleSteps(const StepContext& shown);
 
 } // namespace stagewright

@@ -7,6 +7,7 @@
 #include "traces/analysis/analysis_registry.h"
 #include "traces/analysis/device_time.h"
 #include "traces/analysis/kernels.h"
+#include "traces/analysis/step_context.h"
 #include "traces/run/rank_places.h"
 
 namespace stagewright {
@@ -69,11 +70,12 @@ TableCell placeCell(const RankPlace& place, ParallelDimension dimension)
     return at < 0 ? TableCell() : TableCell(std::int64_t{at});
 }
 
-Result<AnalysisRows> stragglerRows(const Run& run, int step)
+Result<AnalysisRows> stragglerRows(const StepContext& context)
 {
-    const auto late = lateRanks(*run.timeline, step);
+    const Run& run = context.run();
+    const auto late = lateRanks(context.timeline(), context.step());
     std::vector<RankDeviceTime> times(late.size()); // of a rank with several GPUs their sum
-    for (const RankDeviceTime& device : analyseDeviceTime(*run.timeline, step)) {
+    for (const RankDeviceTime& device : analyseDeviceTime(context.timeline(), context.step())) {
         if (static_cast<std::size_t>(device.rank) >= times.size()) continue;
         RankDeviceTime& rank = times[static_cast<std::size_t>(device.rank)];
         rank.computing += device.computing;

@@ -151,11 +151,11 @@ std::vector<PathLink> pathOf(const Timeline& timeline, const StepOps& ops, int& 
     return path;
 }
 
-std::vector<PathLink> plainPath(const Timeline& timeline, const StepOps& ops, int step, int& bottleneck)
+std::vector<PathLink> plainPath(const Timeline& timeline, const StepOps& ops, int& bottleneck)
 {
     std::vector<PathLink> path;
     std::map<int, Nanos> work;
-    for (const CriticalLink& link : criticalPath(timeline, step)) {
+    for (const CriticalLink& link : criticalPath(ops)) {
         const SpanId from = path.empty() ? noSpan : path.back().span;
         Step how{from, from == noSpan ? ops.windowBegin() : timeline.spans()[from].end,
                  link.crossesRank ? By::Input : By::Rank};
@@ -224,14 +224,10 @@ PathLedger ledgerOf(const Timeline& timeline, const StepOps& ops, int firstStep)
     if (ops.empty()) return ledger;
     ledger.makespan = ops.windowEnd() - ops.windowBegin();
     std::size_t spans = 0;
-    int step = 0;
-    for (int rank = 0; rank < ops.ranks(); ++rank) {
-        spans += ops.all(rank).size();
-        if (!ops.busy(rank).empty()) step = timeline.spans()[ops.busy(rank).front()].step;
-    }
+    for (int rank = 0; rank < ops.ranks(); ++rank) spans += ops.all(rank).size();
     const bool small = spans * static_cast<std::size_t>(ops.ranks()) <= 40'000'000;
     const std::vector<PathLink> path =
-        small ? pathOf(timeline, ops, ledger.bottleneck) : plainPath(timeline, ops, step, ledger.bottleneck);
+        small ? pathOf(timeline, ops, ledger.bottleneck) : plainPath(timeline, ops, ledger.bottleneck);
     const Medians medians(timeline, ops, path, firstStep);
     std::size_t first = path.size();
     std::size_t last = 0;

@@ -269,13 +269,13 @@ std::string criticalPathHtml(const Run& run, const RunReport& report)
 }
 
 // Every table of the report, each behind its title; what is a course is drawn before them.
-std::string tablesHtml(const Run& run, int step, const std::stop_token& stop)
+std::string tablesHtml(const StepContext& context)
 {
-    const Units units{run.timeline->timeUnit(), run.timeline->memoryUnit()};
+    const Units units{context.timeline().timeUnit(), context.timeline().memoryUnit()};
     std::string out = "<h2>Tables</h2>\n";
     std::string unknown, courses;
-    for (const ReportTable& table : reportTables(run, step, stop)) {
-        if (stop.stop_requested()) break;
+    for (const ReportTable& table : reportTables(context)) {
+        if (context.stop().stop_requested()) break;
         const std::string title(table.analysis->title);
         if (const Plot curves = curvesOf(table); !curves.empty())
             courses += "<h2>" + escaped(title) + "</h2>\n" + plotSvg(curves, title);
@@ -412,7 +412,9 @@ Result<std::string> htmlReport(const Run& run, const HtmlOptions& options)
                provenanceHtml(run) + foot(options);
     }
     STAGEWRIGHT_TRY(const auto step, stepOf(run, options.step));
-    STAGEWRIGHT_TRY(const auto report, reportOf(run, {.step = step, .levers = true, .stop = options.progress.stop}));
+    const ReportOptions asked{.step = step, .levers = true, .stop = options.progress.stop};
+    STAGEWRIGHT_TRY(const auto context, contextOf(run, asked));
+    STAGEWRIGHT_TRY(const auto report, reportOf(*context, asked));
     const auto cancelled = [&options] { return options.progress.cancelled(); };
     std::string out = head(run.info.name + " – Stagewright") + "<h1>" + escaped(run.info.name) +
                       "</h1>\n<p class=\"meta\">" + escaped(metaText(run, step, options.source)) + "</p>\n";
@@ -421,7 +423,7 @@ Result<std::string> htmlReport(const Run& run, const HtmlOptions& options)
     if (const std::string memory = memorySvg(run, step); !memory.empty())
         out += "<h2>Activation memory</h2>\n" + memory;
     if (!cancelled()) out += causesHtml(run, report.bubbles, &*report.levers) + criticalPathHtml(run, report);
-    if (!cancelled()) out += tablesHtml(run, step, options.progress.stop);
+    if (!cancelled()) out += tablesHtml(*context);
     if (!cancelled()) out += stepsHtml(run) + provenanceHtml(run);
     if (cancelled()) return noPage();
     return out + foot(options);

@@ -62,28 +62,6 @@ bool setEmulatedLinks(const Run& run, CostModel& costs)
     return true;
 }
 
-Result<ExecutedRun> executed(const Run& run, CostModel costs, bool own)
-{
-    if (!run.schedule) return fail(ErrorCode::Usage, fmt::format("run {} has no schedule to simulate", run.info.name));
-    ExecutedRun out;
-    out.schedule = asExecuted(*run.schedule, *run.timeline);
-    out.costs = std::move(costs);
-    const ChannelFacts facts = readChannelFacts([&](std::string_view key) { return configured(run, key); });
-    out.channels = facts.channels;
-    const bool emulated = own && run.info.provenance != Provenance::Simulated && setEmulatedLinks(run, out.costs);
-    const bool given = isLowered(out.schedule);
-    if (!given && out.channels.sends == SendMode::Buffered && !out.channels.limited()) return out;
-    if (own && !emulated && run.info.provenance != Provenance::Simulated) setWireTimes(run, out.costs);
-    out.lowering = facts.lowering;
-    if (given) {
-        if (!out.lowering) out.lowering = loweringOf(out.schedule);
-        return out;
-    }
-    if (!out.lowering) out.lowering = Lowering{};
-    STAGEWRIGHT_TRY(out.schedule, lower(out.schedule, *out.lowering));
-    return out;
-}
-
 } // namespace
 
 Schedule asExecuted(const Schedule& schedule, const Timeline& timeline)
@@ -104,10 +82,31 @@ Result<ExecutedRun> executedRun(const Run& run)
 {
     if (!run.schedule) return fail(ErrorCode::Usage, fmt::format("run {} has no schedule to simulate", run.info.name));
     STAGEWRIGHT_TRY(auto costs, costsOf(run));
-    return executed(run, std::move(costs), true);
+    return executedRun(run, std::move(costs), CostsAre::Own);
 }
 
-Result<ExecutedRun> executedRun(const Run& run, CostModel costs) { return executed(run, std::move(costs), false); }
+Result<ExecutedRun> executedRun(const Run& run, CostModel costs, CostsAre whose)
+{
+    if (!run.schedule) return fail(ErrorCode::Usage, fmt::format("run {} has no schedule to simulate", run.info.name));
+    const bool own = whose == CostsAre::Own;
+    ExecutedRun out;
+    out.schedule = asExecuted(*run.schedule, *run.timeline);
+    out.costs = std::move(costs);
+    const ChannelFacts facts = readChannelFacts([&](std::string_view key) { return configured(run, key); });
+    out.channels = facts.channels;
+    const bool emulated = own && run.info.provenance != Provenance::Simulated && setEmulatedLinks(run, out.costs);
+    const bool given = isLowered(out.schedule);
+    if (!given && out.channels.sends == SendMode::Buffered && !out.channels.limited()) return out;
+    if (own && !emulated && run.info.provenance != Provenance::Simulated) setWireTimes(run, out.costs);
+    out.lowering = facts.lowering;
+    if (given) {
+        if (!out.lowering) out.lowering = loweringOf(out.schedule);
+        return out;
+    }
+    if (!out.lowering) out.lowering = Lowering{};
+    STAGEWRIGHT_TRY(out.schedule, lower(out.schedule, *out.lowering));
+    return out;
+}
 
 Result<ExecutedRun> usualRun(const Run& run)
 {

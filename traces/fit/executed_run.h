@@ -23,8 +23,12 @@ struct ExecutedRun {
 // wait for each other, or messages for a channel, a measured link takes as long as its messages were in transit. Usage
 // error if it has no schedule.
 Result<ExecutedRun> executedRun(const Run& run);
-// The same with other costs, whose links stay.
-Result<ExecutedRun> executedRun(const Run& run, CostModel costs);
+// The same with these costs: costsOf(run), or others, whose links stay.
+enum class CostsAre {
+    Own,
+    Others,
+};
+Result<ExecutedRun> executedRun(const Run& run, CostModel costs, CostsAre whose);
 // A usual step has no fitted jitter, as its draws are not the run's.
 Result<ExecutedRun> usualRun(const Run& run);
 

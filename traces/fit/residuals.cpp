@@ -52,16 +52,27 @@ std::vector<OpResidual> residualsOfStep(const Timeline& timeline, int step, cons
     return out;
 }
 
+Result<void> hasSchedule(const Run& run)
+{
+    if (run.schedule) return {};
+    return fail(ErrorCode::Usage, fmt::format("run {} has no schedule to predict from", run.info.name));
+}
+
 Result<Residuals> residualsOf(const Run& run, const CostModel& costs)
 {
-    if (!run.schedule)
-        return fail(ErrorCode::Usage, fmt::format("run {} has no schedule to predict from", run.info.name));
-    const Timeline& timeline = *run.timeline;
+    STAGEWRIGHT_CHECK(hasSchedule(run));
     const auto own = costsOf(run);
-    STAGEWRIGHT_TRY(const auto executed, own&&* own == costs ? executedRun(run) : executedRun(run, costs));
-    STAGEWRIGHT_TRY(auto predicted, simulate(executed.schedule, executed.costs, executed.channels));
-    Residuals out;
+    const CostsAre whose = own && *own == costs ? CostsAre::Own : CostsAre::Others;
+    STAGEWRIGHT_TRY(const auto executed, executedRun(run, costs, whose));
+    STAGEWRIGHT_TRY(const auto predicted, simulate(executed.schedule, executed.costs, executed.channels));
+    return residualsOf(run, costs, figuresOf(executed.schedule, predicted).makespan);
+}
 
+Result<Residuals> residualsOf(const Run& run, const CostModel& costs, Nanos predictedStep)
+{
+    const Timeline& timeline = *run.timeline;
+    Residuals out;
+    out.predictedStep = predictedStep;
     const int first = std::clamp(run.info.warmupSteps, 0, std::max(0, timeline.steps() - 1));
     std::vector<Nanos> steps;
     std::map<std::tuple<OpKind, int, int>, std::vector<SpanId>> groups;
@@ -107,7 +118,6 @@ Result<Residuals> residualsOf(const Run& run, const CostModel& costs)
     }
     out.steps = static_cast<std::int64_t>(steps.size());
     out.measuredStep = quantile(steps, 0.5);
-    out.predictedStep = figuresOf(executed.schedule, predicted).makespan;
     if (out.measuredStep > 0)
         out.error = static_cast<double>(out.predictedStep - out.measuredStep) / static_cast<double>(out.measuredStep);
     return out;

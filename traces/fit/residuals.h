@@ -42,8 +42,11 @@ struct OpResidual { // one op; residual: measured − predicted
 // Every op of one step with predicted costs (no overlapped pairs, no discarded ops), by rank, then start.
 std::vector<OpResidual> residualsOfStep(const Timeline& timeline, int step, const CostModel& costs);
 
+Result<void> hasSchedule(const Run& run); // Usage error if it has none to predict from
 // The run's warm-up steps are left out, and of a large run those that were not read. Usage error if the run has no
 // schedule.
 Result<Residuals> residualsOf(const Run& run, const CostModel& costs);
+// The same where the step's makespan with these costs is known, of a run that has a schedule.
+Result<Residuals> residualsOf(const Run& run, const CostModel& costs, Nanos predictedStep);
 
 } // namespace stagewright

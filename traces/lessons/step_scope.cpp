@@ -424,7 +424,7 @@ Result<Value> StepScope::explained(const Arguments& arguments) const
     const auto& gaps = report->bubbles().gaps;
     if (!at || *at < 0 || static_cast<std::size_t>(*at) >= gaps.size()) return Value("no rank waits");
     const auto timeline = report->timeline();
-    return Value(GapExplainer(*timeline, 0).explain(gaps[static_cast<std::size_t>(*at)]).sentence);
+    return Value(GapExplainer(StepContext(*timeline, 0)).explain(gaps[static_cast<std::size_t>(*at)]).sentence);
 }
 
 Result<Value> StepScope::ofOrder(std::string_view function, const Arguments& arguments) const

@@ -14,7 +14,6 @@
 #include "traces/analysis/kernels.h"
 #include "traces/analysis/slow_replicas.h"
 #include "traces/run/run_facts.h"
-#include "traces/step/step_ops.h"
 
 namespace stagewright {
 
@@ -186,23 +185,22 @@ std::vector<std::string> RunReport::sentences() const
 
 namespace {
 
-std::string whyWithoutOps(const Run& run, const RunReport& report)
+std::string whyWithoutOps(const StepContext& context)
 {
-    if (report.bubbles.windowEnd > report.bubbles.windowBegin || !StepOps(*run.timeline, report.step).empty())
-        return {};
-    if (run.timeline->steps() == 0) return "the run has no complete step";
-    return hasOps(*run.timeline) ? fmt::format("step {} has no ops", stepNumber(report.step))
-                                 : std::string(whyNoOps(*run.timeline));
+    const Timeline& timeline = context.timeline();
+    if (!context.ops().empty()) return {};
+    if (timeline.steps() == 0) return "the run has no complete step";
+    return hasOps(timeline) ? fmt::format("step {} has no ops", stepNumber(context.step()))
+                            : std::string(whyNoOps(timeline));
 }
 
 } // namespace
 
-Result<RunReport> reportOf(const Run& run, const ReportOptions& options)
+Result<std::shared_ptr<const StepContext>> contextOf(const Run& run, const ReportOptions& options)
 {
     if (!run.timeline)
         return fail(ErrorCode::Invalid, fmt::format("run {} has no timeline", run.info.name), "record it again");
-    const Timeline& timeline = *run.timeline;
-    const int steps = timeline.steps();
+    const int steps = run.timeline->steps();
     if (options.step >= std::max(1, steps))
         return fail(
             ErrorCode::Usage,
@@ -210,57 +208,55 @@ Result<RunReport> reportOf(const Run& run, const ReportOptions& options)
             steps > 0 ? fmt::format("steps are 1 to {}, warm-up included", steps) : std::string());
     if (steps == 0 && !options.withoutSteps)
         return fail(ErrorCode::Invalid, "the run has no complete step", "record it again with more steps");
+    const int step = options.step >= 0 ? options.step : std::clamp(run.representativeStep(), 0, std::max(0, steps - 1));
+    const bool capped = options.memoryCap || options.ownCap;
+    return std::make_shared<const StepContext>(
+        run, step, capped ? bubbleOptionsOf(run, options.memoryCap) : BubbleOptions{}, options.stop);
+}
+
+Result<RunReport> reportOf(const Run& run, const ReportOptions& options)
+{
+    STAGEWRIGHT_TRY(const auto context, contextOf(run, options));
+    return reportOf(*context, options);
+}
+
+Result<RunReport> reportOf(const StepContext& context, const ReportOptions& options)
+{
+    const Run& run = context.run();
+    const Timeline& timeline = context.timeline();
+    const auto cancelled = [&context] { return context.stop().stop_requested(); };
     RunReport report;
-    report.step = options.step >= 0 ? options.step : std::clamp(run.representativeStep(), 0, std::max(0, steps - 1));
+    report.step = context.step();
     report.units = {timeline.timeUnit(), timeline.memoryUnit()};
     report.cpuTime = timeline.hasCpuTime();
-    report.memoryCap = options.memoryCap || !options.ownCap ? options.memoryCap : memoryCapOf(run);
+    report.memoryCap = context.options().memoryCap;
     report.schedule = run.schedule;
     if (!report.schedule)
         if (auto read = scheduleOfRun(run)) report.schedule = std::make_shared<const Schedule>(std::move(*read));
-    if (auto costs = costsOf(run)) report.costs = std::move(*costs);
-    auto bubbles =
-        analyseBubbles(timeline, report.step,
-                       options.memoryCap || options.ownCap ? bubbleOptionsOf(run, options.memoryCap) : BubbleOptions{});
-    if (!bubbles) return tl::unexpected(std::move(bubbles.error()));
-    const auto cancelled = [&options] { return options.stop.stop_requested(); };
+    if (context.costs()) report.costs = *context.costs();
+    STAGEWRIGHT_TRY(report.bubbles, context.bubbles());
     if (cancelled()) return fail(ErrorCode::Cancelled, "the report was cancelled");
-    report.bubbles = std::move(*bubbles);
-    report.noOps = whyWithoutOps(run, report);
+    report.noOps = whyWithoutOps(context);
     if (hasKernels(timeline)) {
         report.devices = analyseDeviceTime(timeline, report.step);
         report.idle = analyseDeviceIdle(timeline, report.step);
         report.classes = analyseKernelClasses(timeline, report.step);
     }
-    report.overlap = analyseOverlap(timeline, report.step);
+    report.overlap = context.overlap();
     report.collectives =
         rankCollectives(timeline, report.step, report.schedule.get(), report.costs ? &*report.costs : nullptr);
     report.collectiveUses = collectiveUses(timeline, report.bubbles);
     report.slowReplicas = slowReplicaSentence(timeline, report.step);
-    report.criticalPath = criticalPath(timeline, report.step);
+    report.criticalPath = context.criticalPath();
     report.noMemory = whyNoMemory(run);
-    if (timeline.hasMemory()) {
-        for (int rank = 0; rank < timeline.ranks() && !cancelled(); ++rank) {
-            RankMemory memory;
-            for (std::size_t c = 0; c < memoryCategoryCount; ++c) {
-                const auto category = static_cast<MemoryCategory>(c);
-                const MemorySeries series = memorySeries(timeline, rank, category, report.step);
-                memory.peak[c] = series.peak;
-                if (category == MemoryCategory::Activations) {
-                    memory.peakTime = series.peakTime;
-                    memory.holders = holdersAt(timeline, rank, category, series.peakTime);
-                }
-            }
-            report.memory.push_back(std::move(memory));
-        }
-    }
+    if (!cancelled()) report.memory = context.memory();
     for (const Track& track : timeline.tracks()) {
         const auto [first, last] = timeline.stepRange(track, report.step);
         for (SpanId id = first; id < last; ++id) report.spans += timeline.spans()[id].step == report.step ? 1U : 0U;
     }
     if (options.levers) {
-        report.levers = leversOf(run, report.step, report.memoryCap, options.stop);
-        report.overSteps = sampleSteps(run, report.memoryCap, options.stop);
+        report.levers = leversOf(context);
+        report.overSteps = sampleSteps(context);
     }
     if (cancelled()) return fail(ErrorCode::Cancelled, "the report was cancelled");
     if (options.baseline && report.schedule && report.costs)

@@ -12,29 +12,19 @@
 
 #include "schedules/base/quantity.h"
 #include "schedules/base/result.h"
-#include "traces/analysis/bubbles.h"
 #include "traces/analysis/collective_uses.h"
-#include "traces/analysis/critical_path.h"
 #include "traces/analysis/device_idle.h"
 #include "traces/analysis/device_time.h"
 #include "traces/analysis/kernel_classes.h"
 #include "traces/analysis/kernels.h"
 #include "traces/analysis/levers.h"
-#include "traces/analysis/memory.h"
-#include "traces/analysis/overlap.h"
+#include "traces/analysis/step_context.h"
 #include "traces/analysis/step_sample.h"
-#include "traces/fit/fit_costs.h"
 #include "traces/report/baseline.h"
 #include "traces/report/tables.h"
 #include "traces/run/run.h"
 
 namespace stagewright {
-
-struct RankMemory {
-    std::array<Bytes, memoryCategoryCount> peak{}; // by category
-    Nanos peakTime = 0;                            // of activations
-    std::vector<Holder> holders;                   // of activations at that time, largest first; of a range: none
-};
 
 // A figure under its key of `report --json`; parts of a group are "idle_by_cause.order".
 struct ReportFigure {
@@ -115,9 +105,12 @@ struct ReportOptions {
     bool withoutSteps = false; // a run without a complete step gives a report of nothing, not an error
 };
 
-// A pure function for any thread. Usage: the run has no such step. Invalid: no timeline, or no complete step.
-// Cancelled: stop.
-Result<RunReport> reportOf(const Run& run, const ReportOptions& options = {});
+// Of the step that is asked for, for its report and its tables. Usage: the run has no such step. Invalid: no timeline,
+// or no complete step.
+Result<std::shared_ptr<const StepContext>> contextOf(const Run& run, const ReportOptions& options = {});
+// On any thread. Cancelled: stop.
+Result<RunReport> reportOf(const StepContext& context, const ReportOptions& options = {});
+Result<RunReport> reportOf(const Run& run, const ReportOptions& options = {}); // of contextOf()
 
 // The schedule a run ran: stored, or read off the timeline's representative step. Invalid: neither.
 Result<Schedule> scheduleOfRun(const Run& run);

@@ -7,14 +7,14 @@
 
 namespace stagewright {
 
-ReportTable reportTable(const AnalysisInfo& analysis, const Run& run, int step)
+ReportTable reportTable(const AnalysisInfo& analysis, const StepContext& context)
 {
     ReportTable table;
     table.analysis = &analysis;
     table.columns = analysis.columns();
-    table.unknown = analysis.unknown(run);
+    table.unknown = analysis.unknown(context.run());
     if (!table.unknown.empty()) return table;
-    auto rows = analysis.rows(run, step);
+    auto rows = analysis.rows(context);
     if (rows)
         static_cast<AnalysisRows&>(table) = std::move(*rows);
     else
@@ -22,11 +22,11 @@ ReportTable reportTable(const AnalysisInfo& analysis, const Run& run, int step)
     return table;
 }
 
-std::vector<ReportTable> reportTables(const Run& run, int step, const std::stop_token& stop)
+std::vector<ReportTable> reportTables(const StepContext& context)
 {
     std::vector<ReportTable> tables;
     for (const AnalysisInfo* analysis : allAnalyses())
-        if (!stop.stop_requested()) tables.push_back(reportTable(*analysis, run, step));
+        if (!context.stop().stop_requested()) tables.push_back(reportTable(*analysis, context));
     return tables;
 }
 

@@ -2,12 +2,12 @@
 // `tables`, the SQL functions report_NAME, the window's Tables and the HTML page iterate them.
 #pragma once
 
-#include <stop_token>
 #include <string>
 #include <vector>
 
 #include "schedules/base/quantity.h"
 #include "traces/analysis/analysis_registry.h"
+#include "traces/analysis/step_context.h"
 
 namespace stagewright {
 
@@ -17,10 +17,10 @@ struct ReportTable : AnalysisRows {
     std::string unknown; // why there are no rows: a clause, lower case; empty: the run has the table
 };
 
-// Pure, for any thread. The timeline must be there; a step it doesn't have gives no rows or zeros.
-ReportTable reportTable(const AnalysisInfo& analysis, const Run& run, int step);
+// Of a run, on any thread. A step it doesn't have gives no rows or zeros.
+ReportTable reportTable(const AnalysisInfo& analysis, const StepContext& context);
 // in the order of analyses.def; stopped: the first ones
-std::vector<ReportTable> reportTables(const Run& run, int step, const std::stop_token& stop = {});
+std::vector<ReportTable> reportTables(const StepContext& context);
 
 // Places of the columns that people are shown: that of the GPUs only where a rank has several.
 std::vector<std::size_t> shownColumns(const ReportTable& table);

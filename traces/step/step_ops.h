@@ -23,6 +23,8 @@ class StepOps {
 public:
     StepOps(const Timeline& timeline, int step);
 
+    const Timeline& timeline() const { return m_timeline; }
+    int step() const { return m_step; }
     bool empty() const { return m_empty; } // no busy span: no window
     Nanos windowBegin() const { return m_begin; }
     Nanos windowEnd() const { return m_end; }

@@ -166,7 +166,7 @@ int filter(sqlite3_vtab_cursor* base, int arguments, const char*, int, sqlite3_v
     const std::int64_t step = given ? asked : std::max(0, (*run)->representativeStep());
     if (step >= timeline.steps()) return SQLITE_OK;
     cursor.step = static_cast<int>(step);
-    cursor.table = reportTable(*cursor.function->analysis, **run, cursor.step);
+    cursor.table = reportTable(*cursor.function->analysis, StepContext(**run, cursor.step));
     return SQLITE_OK;
 }
 

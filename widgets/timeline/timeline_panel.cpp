@@ -341,7 +341,7 @@ std::shared_ptr<const TimelinePanel> makePanel(std::shared_ptr<const Timeline> t
             panel->bubbles = known->bubbles;
         else if (auto report = analyseBubbles(t, analysed, BubbleOptions{options.memoryCap}))
             panel->bubbles = std::move(*report);
-        for (const CriticalLink& link : known != nullptr ? known->criticalPath : criticalPath(t, analysed))
+        for (const CriticalLink& link : known != nullptr ? known->criticalPath : criticalPath(StepOps(t, analysed)))
             panel->critical.push_back(link.span);
         std::sort(panel->critical.begin(), panel->critical.end());
     }

@@ -262,9 +262,9 @@ Json hungJson(const Schedule& schedule, const Validation& validation)
     return object;
 }
 
-Json gapsJson(const Run& run, const RunReport& figures, std::size_t explained)
+Json gapsJson(const StepContext& context, const RunReport& figures, std::size_t explained)
 {
-    const Timeline& timeline = *run.timeline;
+    const Timeline& timeline = context.timeline();
     const auto& gaps = figures.bubbles.gaps;
     std::vector<std::size_t> longest(gaps.size());
     std::iota(longest.begin(), longest.end(), std::size_t{0});
@@ -272,7 +272,7 @@ Json gapsJson(const Run& run, const RunReport& figures, std::size_t explained)
         return gaps[a].end - gaps[a].start > gaps[b].end - gaps[b].start;
     });
     longest.resize(std::min(longest.size(), explained));
-    const GapExplainer explainer(timeline, figures.step);
+    const GapExplainer explainer(context);
     const auto name = [&](SpanId span) {
         return span == noSpan ? Json(nullptr) : Json(timeline.nameOf(timeline.spans()[span]));
     };

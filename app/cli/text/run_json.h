@@ -15,7 +15,7 @@ Json runJson(const Run& run, const RunReport& figures);
 // The same object of a schedule that never ends: hung, the cycle, everything measured is null.
 Json hungJson(const Schedule& schedule, const Validation& validation);
 // Every gap; sentence, chain and experiment of the `explained` longest, null in the others.
-Json gapsJson(const Run& run, const RunReport& figures, std::size_t explained);
+Json gapsJson(const StepContext& context, const RunReport& figures, std::size_t explained);
 // Keys step_time_without_profiler_ns, step_time_with_profiler_ns, perturb, emulated_links, contention_median: what the
 // run was made under; null where there is none.
 Json madeUnderJson(const Run& run);

@@ -53,7 +53,7 @@ std::string productsText(const Run& run, int step)
     if (text.empty() || own <= 0 || best <= 0) return text;
     text += fmt::format(": {:.0f} GFLOP/s a core with this model, {} of the machine's best", own,
                         formatPercent(own / best));
-    const auto kinds = rooflineOf(run, step);
+    const auto kinds = rooflineOf(StepContext(run, step));
     double flops = 0;
     Nanos time = 0;
     for (const RooflineRow& row : kinds ? *kinds : std::vector<RooflineRow>()) {
@@ -322,14 +322,14 @@ std::string criticalPathText(const Run& run, const RunReport& figures)
                        text);
 }
 
-std::string largestGapsText(const Run& run, const RunReport& figures, std::size_t count)
+std::string largestGapsText(const StepContext& context, const RunReport& figures, std::size_t count)
 {
     std::vector<Gap> gaps = figures.bubbles.gaps;
     const std::size_t shown = std::min(count, gaps.size());
     std::stable_sort(gaps.begin(), gaps.end(),
                      [](const Gap& a, const Gap& b) { return a.end - a.start > b.end - b.start; });
     if (shown == 0) return {};
-    const GapExplainer explainer(*run.timeline, figures.step);
+    const GapExplainer explainer(context);
     std::string text;
     for (std::size_t i = 0; i < shown; ++i) text += "  " + explainer.explain(gaps[i]).sentence + "\n";
     return text;

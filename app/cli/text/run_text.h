@@ -15,7 +15,7 @@ std::string idleText(const RunReport& figures, bool colour);   // by cause and r
 std::string memoryText(const RunReport& figures, bool colour); // by rank, and who holds the peak
 std::string overlapText(const RunReport& figures);
 std::string criticalPathText(const Run& run, const RunReport& figures);
-std::string largestGapsText(const Run& run, const RunReport& figures, std::size_t count);
+std::string largestGapsText(const StepContext& context, const RunReport& figures, std::size_t count);
 std::string holdersText(const std::vector<Holder>& holders); // "stage 0: microbatches 0–3; stage 4: 1"
 std::string metricText(double value, const std::string& unit, bool withSign, const Units& units);
 

@@ -151,18 +151,17 @@ std::vector<std::string> kernelTables(const Run& run)
     return names;
 }
 
-Json kernelsJson(const Run& run, int step)
+Json kernelsJson(const StepContext& context)
 {
-    const Timeline& timeline = *run.timeline;
     Json gaps = nullptr;
-    if (const auto report = analyseLaunchGaps(timeline, step); report && hasKernels(timeline))
+    if (const auto report = analyseLaunchGaps(context); report && hasKernels(context.timeline()))
         gaps = {{"share", report->exposedShare()},
                 {"late_share", report->lateShare() ? Json(*report->lateShare()) : Json(nullptr)},
                 {"total_ns", report->all().exposed()},
-                {"by_rank", rowsJson(reportTable(*findAnalysis("launch_gaps"), run, step))}};
+                {"by_rank", rowsJson(reportTable(*findAnalysis("launch_gaps"), context))}};
     Json roofline = nullptr;
-    const auto ceilings = ceilingsOf(run);
-    const auto rows = rooflineOf(run, step);
+    const auto ceilings = ceilingsOf(context.run());
+    const auto rows = rooflineOf(context);
     if (ceilings && rows) {
         roofline = Json::array();
         for (const RooflineRow& row : *rows) {
@@ -177,22 +176,22 @@ Json kernelsJson(const Run& run, int step)
                                 {"share", row.share(*ceilings)}});
         }
     }
-    return {{"kernels", rowsJson(reportTable(*findAnalysis("kernels"), run, step),
+    return {{"kernels", rowsJson(reportTable(*findAnalysis("kernels"), context),
                                  {"op", "name", "class", "lane", "calls", "total_ns", "mean_ns", "spread_ns",
                                   "shortest_ns", "longest_ns"})},
             {"launch_gaps", std::move(gaps)},
-            {"links", rowsJson(reportTable(*findAnalysis("links"), run, step))},
+            {"links", rowsJson(reportTable(*findAnalysis("links"), context))},
             {"roofline", std::move(roofline)}};
 }
 
-Json slackJson(const Run& run, int step)
+Json slackJson(const StepContext& context)
 {
-    return rowsJson(reportTable(*findAnalysis("slack"), run, step), {"op", "rank", "slack_ns"});
+    return rowsJson(reportTable(*findAnalysis("slack"), context), {"op", "rank", "slack_ns"});
 }
 
-Json residualsJson(const Run& run, const Residuals& residuals)
+Json residualsJson(const StepContext& context, const Residuals& residuals)
 {
-    return {{"ops", rowsJson(reportTable(*findAnalysis("residuals"), run, 0))},
+    return {{"ops", rowsJson(reportTable(*findAnalysis("residuals"), context))},
             {"predicted_step_ns", residuals.predictedStep},
             {"measured_step_ns", residuals.measuredStep},
             {"steps", residuals.steps},

@@ -26,8 +26,8 @@ std::vector<std::string> tablesOf(ReportPart part); // their names
 // The tables that --kernels prints; of a run without kernels only the one that says so.
 std::vector<std::string> kernelTables(const Run& run);
 // {"kernels": [...], "launch_gaps": {...}, "links": [...], "roofline": [...] or null}
-Json kernelsJson(const Run& run, int step);
-Json slackJson(const Run& run, int step); // of every op
-Json residualsJson(const Run& run, const Residuals& residuals);
+Json kernelsJson(const StepContext& context);
+Json slackJson(const StepContext& context); // of every op
+Json residualsJson(const StepContext& context, const Residuals& residuals);
 
 } // namespace stagewright

@@ -69,11 +69,11 @@ Result<StoredRun> readWhatIsAsked(const RunReference& reference, const ReportCho
     return stored && !options.whatIf.empty() && !stored->run.costs ? readRun(reference) : std::move(stored);
 }
 
-Json tablesJson(const Run& run, int step, const std::vector<std::string>& names)
+Json tablesJson(const StepContext& context, const std::vector<std::string>& names)
 {
     if (names.empty()) return nullptr;
     Json out = Json::object();
-    for (const std::string& name : names) out[name] = tableJson(reportTable(*findAnalysis(name), run, step));
+    for (const std::string& name : names) out[name] = tableJson(reportTable(*findAnalysis(name), context));
     return out;
 }
 
@@ -127,24 +127,26 @@ Result<int> runReport(const ReportChoice& options, Session& session)
                         "runs recorded with --perturb secret=SEED have one");
         secret = toText(revealed(*asked, run.info.ranks));
     }
-    auto figures = reportOf(run, {.step = options.step > 0 ? options.step - 1 : -1, .levers = true});
+    const ReportOptions wanted{.step = options.step > 0 ? options.step - 1 : -1, .levers = true};
+    auto found = contextOf(run, wanted);
+    if (!found) return tl::unexpected(std::move(found.error()).with(describe(stored)));
+    const StepContext& context = **found;
+    auto figures = reportOf(context, wanted);
     if (!figures) return tl::unexpected(std::move(figures.error()).with(describe(stored)));
     std::optional<Residuals> residuals;
     std::vector<WhatIfRow> answers;
     if (options.residuals || !options.whatIf.empty()) {
-        auto costs = costsOf(run);
-        if (!costs) return tl::unexpected(std::move(costs.error()).with(describe(stored)));
+        if (!context.costs()) return tl::unexpected(Error(context.costs().error()).with(describe(stored)));
         if (options.residuals) {
-            auto found = residualsOf(run, *costs);
-            if (!found) return tl::unexpected(std::move(found.error()).with("--residuals"));
-            residuals = std::move(*found);
+            if (!context.residuals()) return tl::unexpected(Error(context.residuals().error()).with("--residuals"));
+            residuals = *context.residuals();
         }
         if (!options.whatIf.empty()) {
             if (!run.schedule)
                 return fail(ErrorCode::Usage,
                             fmt::format("--what-if: {} has no schedule to simulate", describe(stored)));
-            auto executed = executedRun(run);
-            if (!executed) return tl::unexpected(std::move(executed.error()).with("--what-if"));
+            const auto& executed = context.executed();
+            if (!executed) return tl::unexpected(Error(executed.error()).with("--what-if"));
             auto answered = answerWhatIfs(executed->schedule, executed->costs, options.whatIf, executed->channels,
                                           executed->lowering);
             if (!answered) return tl::unexpected(std::move(answered.error()).with("--what-if"));
@@ -157,15 +159,15 @@ Result<int> runReport(const ReportChoice& options, Session& session)
     if (session.json || !requirements.empty()) {
         object = runJson(run, *figures);
         object["file"] = stored.file;
-        object["gaps"] = gapsJson(run, *figures, static_cast<std::size_t>(options.gaps));
+        object["gaps"] = gapsJson(context, *figures, static_cast<std::size_t>(options.gaps));
         object["notes"] = notesJson(stored.notes);
         for (const std::string& name : tablesOf(ReportPart::Device))
-            object[name] = figures->devices.empty() ? Json(nullptr)
-                                                    : tableJson(reportTable(*findAnalysis(name), run, figures->step));
-        object["device"] = options.kernels ? kernelsJson(run, figures->step) : Json(nullptr);
-        object["slack"] = options.slack ? slackJson(run, figures->step) : Json(nullptr);
-        object["residuals"] = residuals ? residualsJson(run, *residuals) : Json(nullptr);
-        object["tables"] = tablesJson(run, figures->step, tablesAsked(options));
+            object[name] =
+                figures->devices.empty() ? Json(nullptr) : tableJson(reportTable(*findAnalysis(name), context));
+        object["device"] = options.kernels ? kernelsJson(context) : Json(nullptr);
+        object["slack"] = options.slack ? slackJson(context) : Json(nullptr);
+        object["residuals"] = residuals ? residualsJson(context, *residuals) : Json(nullptr);
+        object["tables"] = tablesJson(context, tablesAsked(options));
         object["revealed"] = options.reveal ? Json(secret) : Json(nullptr);
         object["what_if"] = options.whatIf.empty() ? Json(nullptr) : whatIfJson(answers, figures->units);
         STAGEWRIGHT_TRY(checks, checkRequirements(requirements, object));
@@ -202,7 +204,7 @@ Result<int> runReport(const ReportChoice& options, Session& session)
         session.out(drawTimeline(*run.timeline, figures->step, session.columns(), colour));
         heading("bubbles");
         session.out(idleText(*figures, colour));
-        if (const std::string gaps = largestGapsText(run, *figures, static_cast<std::size_t>(options.gaps));
+        if (const std::string gaps = largestGapsText(context, *figures, static_cast<std::size_t>(options.gaps));
             !gaps.empty()) {
             heading("largest gaps");
             session.out(gaps);
@@ -215,7 +217,7 @@ Result<int> runReport(const ReportChoice& options, Session& session)
     if (ops) session.out("\n" + overlapText(*figures) + "\n" + criticalPathText(run, *figures));
     const auto printTables = [&](const std::vector<std::string>& names, std::size_t mostRows) {
         for (const std::string& name : names) {
-            const ReportTable table = reportTable(*findAnalysis(name), run, figures->step);
+            const ReportTable table = reportTable(*findAnalysis(name), context);
             heading(inLine(std::string(table.analysis->title)).c_str());
             session.out(tableText(table, figures->units, colour, mostRows));
         }

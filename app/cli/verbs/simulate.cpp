@@ -157,7 +157,9 @@ Result<int> runSimulate(const SimulateChoice& options, Session& session)
     if (!limits.empty()) simulated.configuration.emplace_back("memory_limit", options.memoryLimit);
     if (!limits.empty()) simulated.configuration.emplace_back("memory_limit_bytes", memoryLimitText(limits));
     addReplicaFacts(simulated.configuration, replicas);
-    STAGEWRIGHT_TRY(auto figures, reportOf(simulated, {.step = 0, .memoryCap = limit, .levers = true}));
+    const ReportOptions asked{.step = 0, .memoryCap = limit, .levers = true};
+    STAGEWRIGHT_TRY(const auto context, contextOf(simulated, asked));
+    STAGEWRIGHT_TRY(const auto figures, reportOf(*context, asked));
 
     std::vector<WhatIfRow> answers;
     if (!options.whatIf.empty()) {
@@ -175,7 +177,7 @@ Result<int> runSimulate(const SimulateChoice& options, Session& session)
         Json object = runJson(simulated, figures);
         addChannelsJson(object, chosen);
         addReplicasJson(object, replicas);
-        if (replicas.shared) object["collectives"] = tableJson(reportTable(*findAnalysis("collectives"), simulated, 0));
+        if (replicas.shared) object["collectives"] = tableJson(reportTable(*findAnalysis("collectives"), *context));
         object["what_if"] = answers.empty() ? Json(nullptr) : whatIfJson(answers, figures.units);
         session.answer(object);
     }
@@ -184,7 +186,7 @@ Result<int> runSimulate(const SimulateChoice& options, Session& session)
     session.out(drawTimeline(*simulated.timeline, 0, session.columns(), colour) + "\n");
     session.out(idleText(figures, colour));
     if (replicas.shared) {
-        session.out("\n" + tableText(reportTable(*findAnalysis("collectives"), simulated, 0), figures.units, colour,
+        session.out("\n" + tableText(reportTable(*findAnalysis("collectives"), *context), figures.units, colour,
                                      mostCollectiveRows));
         if (costs.memoryUnit == 1) session.out("\n" + memoryText(figures, colour));
         if (replicas.standsFor > 1)

@@ -118,7 +118,8 @@ void GapsController::askSlack()
     m_measuring.start(
         [run = m_workspace.shown().view()->run, step = m_workspace.shown().view()->step] {
             auto slack = std::make_shared<std::vector<Nanos>>(run->timeline->spans().size(), Nanos(-1));
-            for (const OpSlack& op : slackOf(*run->timeline, step)) (*slack)[op.span] = op.slack;
+            const StepContext context(*run->timeline, step);
+            for (const OpSlack& op : context.slack()) (*slack)[op.span] = op.slack;
             return std::shared_ptr<const std::vector<Nanos>>(std::move(slack));
         },
         [this, view = m_workspace.shown().view()](const std::shared_ptr<const std::vector<Nanos>>& slack) {
@@ -163,7 +164,7 @@ void GapsController::chooseGap(int index)
     m_workspace.views().timeline->ensureRowVisible(0, gap.rank);
     m_explaining.start(
         [run = m_workspace.shown().view()->run, step = m_workspace.shown().view()->step, gap] {
-            return std::make_shared<const GapExplanation>(GapExplainer(*run->timeline, step).explain(gap));
+            return std::make_shared<const GapExplanation>(GapExplainer(StepContext(*run->timeline, step)).explain(gap));
         },
         [this, index](const std::shared_ptr<const GapExplanation>& explanation) {
             if (m_workspace.shown().mode() != Shown::Mode::Run) return;

@@ -39,11 +39,12 @@ void LessonController::explainGap(int rank, Nanos time)
         this,
         [timeline, rank, moment = time + panel->origin, step = std::max(0, panel->step), options]() -> Found {
             Found found;
-            const auto report = analyseBubbles(*timeline, step, options);
+            const StepContext context(*timeline, step, options);
+            const auto& report = context.bubbles();
             if (!report) return found;
             for (const Gap& gap : report->gaps)
                 if (gap.rank == rank && moment >= gap.start && moment < gap.end) found.gap = gap;
-            if (found.gap) found.explanation = GapExplainer(*timeline, step).explain(*found.gap);
+            if (found.gap) found.explanation = GapExplainer(context).explain(*found.gap);
             return found;
         },
         [this, timeline, panel, rank](const Found& found) {

@@ -37,7 +37,9 @@ void TablesController::compute(const std::shared_ptr<const RunView>& view)
 {
     m_panel->setWorking();
     m_job.start(
-        [view] { return std::make_shared<const std::vector<ReportTable>>(reportTables(*view->run, view->step)); },
+        [view] {
+            return std::make_shared<const std::vector<ReportTable>>(reportTables(StepContext(*view->run, view->step)));
+        },
         [this, units = view->panel->units](const std::shared_ptr<const std::vector<ReportTable>>& tables) {
             m_panel->setTables(tables, units);
         });
