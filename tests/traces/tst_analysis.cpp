@@ -8,7 +8,7 @@
 #include "traces/analysis/critical_path.h"
 #include "traces/analysis/explain_gap.h"
 #include "traces/analysis/memory.h"
-#include "traces/analysis/overlap.h"
+#include "traces/analysis/step_context.h"
 
 using namespace stagewright;
 
@@ -107,7 +107,7 @@ private slots:
         // before 0B0 and 0B1
         QCOMPARE(report.ranks[0].byCause[static_cast<std::size_t>(IdleCause::Transfer)], unit / 2);
         QCOMPARE(sum(report.byCause), report.idle);
-        const auto overlap = analyseOverlap(StepOps(*timeline, 0));
+        const OverlapReport overlap = StepContext(*timeline, 0).overlap();
         QCOMPARE(overlap.messages, 4); // two outputs, two gradients
         QCOMPARE(overlap.commTime, unit);
         QCOMPARE(overlap.hiddenTime + overlap.exposedTime, overlap.commTime);
@@ -302,7 +302,7 @@ private slots:
                 covered += link.waitBefore + timeline->spans()[link.span].duration();
             }
             QCOMPARE(covered, report.makespan());
-            const auto overlap = analyseOverlap(StepOps(*timeline, step));
+            const OverlapReport overlap = StepContext(*timeline, step).overlap();
             QVERIFY(overlap.hiddenTime >= 0 && overlap.exposedTime >= 0);
             QCOMPARE(overlap.hiddenTime + overlap.exposedTime, overlap.commTime);
         }

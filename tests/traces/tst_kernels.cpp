@@ -11,8 +11,8 @@
 #include "traces/analysis/kernels.h"
 #include "traces/analysis/launch_gaps.h"
 #include "traces/analysis/links.h"
-#include "traces/analysis/overlap.h"
 #include "traces/analysis/roofline.h"
+#include "traces/analysis/step_context.h"
 #include "traces/report/tables.h"
 
 using namespace stagewright;
@@ -381,7 +381,7 @@ private slots:
         }
         Nanos exposed = 0;
         for (const LinkOverlap& link : links) exposed += link.exposed().value();
-        QCOMPARE(exposed, analyseOverlap(StepOps(*timeline, 0)).exposedTime);
+        QCOMPARE(exposed, StepContext(*timeline, 0).overlap().exposedTime);
         Run run;
         run.timeline = timeline;
         QVERIFY(findAnalysis("links")->unknown(run).empty());

@@ -5,7 +5,7 @@
 #include "schedules/model/kinds.h"
 #include "schedules/timeline/timeline_of.h"
 #include "traces/analysis/analysis_registry.h"
-#include "traces/analysis/bubbles.h"
+#include "traces/analysis/step_context.h"
 #include "traces/store/run_file.h"
 
 using namespace stagewright;

@@ -6,6 +6,7 @@
 #include "schedules/library/registry.h"
 #include "schedules/timeline/timeline_of.h"
 #include "traces/analysis/analysis_registry.h"
+#include "traces/analysis/step_context.h"
 #include "widgets/explore/cut_picture.h"
 #include "widgets/explore/mixed_picture.h"
 
@@ -39,7 +40,7 @@ private slots:
             std::vector<std::string> text;
             for (const CutReplica& replica : answer.replicas) text.push_back(std::to_string(replica.cut));
             run.configuration = {{"model", "gpt"}, {"cut", joined(text, ",")}, {"stage_layers", "10,10,10"}};
-            const AnalysisRows rows = findAnalysis("contributors")->rows(run, 0).value();
+            const AnalysisRows rows = findAnalysis("contributors")->rows(StepContext(run, 0)).value();
             QCOMPARE(rows.rows.size(), answer.rows.size());
             for (std::size_t i = 0; i < rows.rows.size(); ++i) {
                 QCOMPARE(std::get<std::string>(rows.rows[i][0]), answer.rows[i].name);

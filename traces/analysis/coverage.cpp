@@ -28,6 +28,7 @@ void Coverage::merge()
 {
     if (m_merged) return;
     m_merged = true;
+    m_near = 0;
     const auto earlier = [](const Part& a, const Part& b) { return a.begin < b.begin; };
     // Tracks are sorted, so the parts are a few sorted runs: merged two by two, O(parts × log runs).
     std::vector<std::ptrdiff_t> runs{0};
@@ -60,12 +61,19 @@ void Coverage::merge()
     }
 }
 
-Nanos Coverage::until(Nanos time) const
+Nanos Coverage::until(Nanos time)
 {
-    const auto after = std::upper_bound(m_parts.begin(), m_parts.end(), time,
-                                        [](Nanos t, const Part& part) { return t < part.begin; });
-    if (after == m_parts.begin()) return 0;
-    const Part& part = *std::prev(after);
+    if (m_parts.empty() || time < m_parts.front().begin) return 0;
+    const auto holds = [&](std::size_t at) { // the last part that begins by then
+        return m_parts[at].begin <= time && (at + 1 == m_parts.size() || time < m_parts[at + 1].begin);
+    };
+    for (std::size_t i = 0; i < 2 && m_near + 1 < m_parts.size() && !holds(m_near); ++i) ++m_near;
+    if (!holds(m_near)) {
+        const auto after = std::upper_bound(m_parts.begin(), m_parts.end(), time,
+                                            [](Nanos t, const Part& part) { return t < part.begin; });
+        m_near = static_cast<std::size_t>(after - m_parts.begin()) - 1;
+    }
+    const Part& part = m_parts[m_near];
     return part.before + std::min(time, part.end) - part.begin;
 }
 

@@ -1,6 +1,7 @@
 // Coverage: the union of time intervals, and how much of it lies inside another interval.
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 #include "schedules/base/units.h"
@@ -23,9 +24,10 @@ private:
         Nanos before; // covered time before begin
     };
     void merge();
-    Nanos until(Nanos time) const;
+    Nanos until(Nanos time);
 
     std::vector<Part> m_parts;
+    std::size_t m_near = 0; // the part that was asked for last: the next is mostly there or just behind
     bool m_merged = true;
 };
 

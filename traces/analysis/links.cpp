@@ -79,19 +79,10 @@ std::vector<LinkOverlap> analyseLinks(const StepContext& context)
     const int step = context.step();
     std::vector<Computing> busy = computing(timeline, step);
     std::map<std::pair<int, int>, LinkOverlap> links;
-    if (!tellsBothEnds(timeline) && whyNoArrivals(timeline).empty()) {
-        const StepOps& ops = context.ops();
-        for (int rank = 0; rank < ops.ranks(); ++rank) {
-            for (const SpanId id : ops.busy(rank)) {
-                for (const Edge& edge : timeline.edgesInto(id)) {
-                    const int from = edge.kind == EdgeKind::Data ? ops.rankOf(edge.from) : rank;
-                    if (from == rank || from < 0) continue;
-                    const Nanos produced = timeline.spans()[edge.from].end;
-                    add(links[{from, rank}], from, rank, produced, std::max(produced, edge.arrival), busy);
-                }
-            }
-        }
-    }
+    if (!tellsBothEnds(timeline) && whyNoArrivals(timeline).empty())
+        for (const Crossing& crossing : context.crossings())
+            add(links[{crossing.fromRank, crossing.rank}], crossing.fromRank, crossing.rank, crossing.produced,
+                crossing.arrival, busy);
     const WorkBytes sizes(timeline);
     for (const Track& track : timeline.tracks()) {
         if (track.lane != Lane::Send) continue;

@@ -24,30 +24,23 @@ Coverage occupiedBy(const StepOps& ops, int rank)
 
 } // namespace
 
-OverlapReport analyseOverlap(const StepOps& ops)
+OverlapReport analyseOverlap(const StepOps& ops, std::span<const Crossing> crossings)
 {
-    const Timeline& timeline = ops.timeline();
     OverlapReport report;
-    const auto ranks = static_cast<std::size_t>(std::max(0, timeline.ranks()));
+    const auto ranks = static_cast<std::size_t>(std::max(0, ops.timeline().ranks()));
     report.commByRank.resize(ranks);
     report.exposedByRank.resize(ranks);
-    if (ops.empty()) return report;
-    for (int rank = 0; rank < ops.ranks(); ++rank) {
-        Coverage occupied = occupiedBy(ops, rank);
-        const auto r = static_cast<std::size_t>(rank);
-        for (const SpanId id : ops.busy(rank)) {
-            for (const Edge& edge : timeline.edgesInto(id)) {
-                if (edge.kind != EdgeKind::Data || ops.rankOf(edge.from) == rank) continue;
-                const Nanos produced = timeline.spans()[edge.from].end;
-                const Nanos transfer = std::max<Nanos>(0, edge.arrival - produced);
-                const Nanos hidden = occupied.within(produced, produced + transfer);
-                ++report.messages;
-                report.commTime += transfer;
-                report.hiddenTime += hidden;
-                report.commByRank[r] += transfer;
-                report.exposedByRank[r] += transfer - hidden;
-            }
-        }
+    Coverage occupied;
+    int of = -1; // whose it is
+    for (const Crossing& crossing : crossings) {
+        if (crossing.rank != of) occupied = occupiedBy(ops, of = crossing.rank);
+        const Nanos transfer = crossing.arrival - crossing.produced;
+        const Nanos hidden = occupied.within(crossing.produced, crossing.arrival);
+        ++report.messages;
+        report.commTime += transfer;
+        report.hiddenTime += hidden;
+        report.commByRank[static_cast<std::size_t>(of)] += transfer;
+        report.exposedByRank[static_cast<std::size_t>(of)] += transfer - hidden;
     }
     report.exposedTime = report.commTime - report.hiddenTime;
     return report;

@@ -1,6 +1,7 @@
 // Communication overlap: a transfer is hidden while its receiving rank is busy, exposed while it is not.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "traces/step/step_ops.h"
@@ -16,6 +17,6 @@ struct OverlapReport {
     std::vector<Nanos> exposedByRank;
 };
 
-OverlapReport analyseOverlap(const StepOps& ops);
+OverlapReport analyseOverlap(const StepOps& ops, std::span<const Crossing> crossings); // of these ops
 
 } // namespace stagewright

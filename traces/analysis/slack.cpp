@@ -13,7 +13,7 @@ std::vector<OpSlack> slackOf(const StepOps& ops, const StepGraph& graph)
     for (int rank = 0; rank < ops.ranks(); ++rank)
         for (const SpanId id : ops.busy(rank)) {
             const SlotId slot = graph.slotOf(id);
-            if (slot != noSlot) out.push_back({id, slack[slot]});
+            if (slot != noSlot) out.push_back({id, rank, slack[slot]});
         }
     return out;
 }
@@ -37,7 +37,7 @@ Result<AnalysisRows> slackOfOpRows(const StepContext& context)
     AnalysisRows out;
     for (const OpSlack& op : context.slack()) {
         const Span& span = timeline.spans()[op.span];
-        out.rows.push_back({timeline.nameOf(span), std::int64_t{timeline.trackOf(op.span).rank}, span.start, op.slack});
+        out.rows.push_back({timeline.nameOf(span), std::int64_t{op.rank}, span.start, op.slack});
         out.ops.push_back(op.span);
     }
     return out;

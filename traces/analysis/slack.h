@@ -10,6 +10,7 @@ namespace stagewright {
 
 struct OpSlack {
     SpanId span = noSpan;
+    int rank = 0;
     Nanos slack = 0;
 };
 

@@ -33,7 +33,7 @@ Result<AnalysisRows> slackRows(const StepContext& context)
     const Timeline& timeline = context.timeline();
     std::map<std::pair<int, OpKind>, Group> groups;
     for (const OpSlack& op : context.slack()) {
-        Group& of = groups[{timeline.trackOf(op.span).rank, timeline.spans()[op.span].op.kind}];
+        Group& of = groups[{op.rank, timeline.spans()[op.span].op.kind}];
         of.least = of.ops == 0 ? op.slack : std::min(of.least, op.slack);
         if (of.ops == 0 || op.slack > of.most) {
             of.most = op.slack;

@@ -50,9 +50,14 @@ const Result<BubbleReport>& StepContext::bubbles() const
     return m_bubbles.get([this] { return analyseBubbles(*this); });
 }
 
+const std::vector<Crossing>& StepContext::crossings() const
+{
+    return m_crossings.get([this] { return crossingsOf(ops()); });
+}
+
 const OverlapReport& StepContext::overlap() const
 {
-    return m_overlap.get([this] { return analyseOverlap(ops()); });
+    return m_overlap.get([this] { return analyseOverlap(ops(), crossings()); });
 }
 
 const std::vector<CriticalLink>& StepContext::criticalPath() const

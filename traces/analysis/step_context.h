@@ -39,6 +39,7 @@ public:
     const StepGraph& graph() const;
     const StepLevels& levels() const;
     const Result<BubbleReport>& bubbles() const;
+    const std::vector<Crossing>& crossings() const;
     const OverlapReport& overlap() const;
     const std::vector<CriticalLink>& criticalPath() const;
     const std::vector<OpSlack>& slack() const;
@@ -70,6 +71,7 @@ private:
     mutable Part<StepGraph> m_graph;
     mutable Part<StepLevels> m_levels;
     mutable Part<Result<BubbleReport>> m_bubbles;
+    mutable Part<std::vector<Crossing>> m_crossings;
     mutable Part<OverlapReport> m_overlap;
     mutable Part<std::vector<CriticalLink>> m_criticalPath;
     mutable Part<std::vector<OpSlack>> m_slack;

@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 #include <limits>
-#include <map>
 #include <unordered_map>
 
 #include "schedules/base/median.h"
@@ -300,38 +299,44 @@ std::vector<RankSlowness> StepGraph::slowness(const std::vector<Nanos>& medians)
 std::vector<double> StepGraph::longMicrobatches(const std::vector<Nanos>& medians) const
 {
     struct Work {
+        int microbatch = 0;
         double own = 0;
         double usual = 0;
     };
-    std::map<int, std::map<int, Work>> work; // by microbatch and stage
+    std::unordered_map<std::uint64_t, std::size_t> places;
+    std::vector<Work> work; // by microbatch and stage
     for (SlotId id = 0; id < m_slots.size(); ++id) {
         if (!m_slots[id].busy || m_slots[id].second != noSpan) continue;
         const Op& op = m_timeline.spans()[m_slots[id].first].op;
         if (op.microbatch < 0 || op.count != 1) continue;
-        Work& of = work[op.microbatch][op.stage];
-        of.own += static_cast<double>(m_scenario.duration[id]);
-        of.usual += static_cast<double>(medians[id]);
+        const auto key = (static_cast<std::uint64_t>(op.microbatch) << 16) | op.stage;
+        const std::size_t place = places.try_emplace(key, work.size()).first->second;
+        if (place == work.size()) work.push_back({op.microbatch, 0, 0});
+        work[place].own += static_cast<double>(m_scenario.duration[id]);
+        work[place].usual += static_cast<double>(medians[id]);
     }
-    std::vector<double> apart; // half of the way between a microbatch's stages
-    std::map<int, double> leastOf;
-    for (const auto& [microbatch, stages] : work) {
-        if (stages.size() < 2) continue;
+    struct Factors {
+        int stages = 0;
         double least = std::numeric_limits<double>::max();
         double most = 0;
-        for (const auto& [stage, of] : stages) {
-            const double factor = of.usual > 0 ? of.own / of.usual : 1.0;
-            least = std::min(least, factor);
-            most = std::max(most, factor);
-        }
-        leastOf[microbatch] = least;
-        apart.push_back((most - least) / 2);
+    };
+    std::unordered_map<int, Factors> factors; // by microbatch
+    for (const Work& of : work) {
+        Factors& all = factors[of.microbatch];
+        const double factor = of.usual > 0 ? of.own / of.usual : 1.0;
+        ++all.stages;
+        all.least = std::min(all.least, factor);
+        all.most = std::max(all.most, factor);
     }
+    std::erase_if(factors, [](const auto& of) { return of.second.stages < 2; });
+    std::vector<double> apart; // half of the way between a microbatch's stages
+    for (const auto& [microbatch, all] : factors) apart.push_back((all.most - all.least) / 2);
     const double noise = apart.empty() ? 0 : lowerMedian(std::move(apart));
     std::vector<double> out;
-    for (const auto& [microbatch, least] : leastOf) {
-        if (least <= slowRank || least - 1 <= 2 * noise) continue;
+    for (const auto& [microbatch, all] : factors) {
+        if (all.least <= slowRank || all.least - 1 <= 2 * noise) continue;
         out.resize(std::max(out.size(), static_cast<std::size_t>(microbatch) + 1), 1);
-        out[static_cast<std::size_t>(microbatch)] = least;
+        out[static_cast<std::size_t>(microbatch)] = all.least;
     }
     return out;
 }

@@ -235,6 +235,27 @@ StepInputs::StepInputs(const StepOps& ops)
     }
 }
 
+std::vector<Crossing> crossingsOf(const StepOps& ops)
+{
+    const Timeline& timeline = ops.timeline();
+    const auto edges = timeline.edges();
+    std::vector<Crossing> out;
+    const Track* near = nullptr; // that of the last producer: the next one is mostly on it
+    for (int rank = 0; rank < ops.ranks(); ++rank) {
+        std::size_t edge = 0;
+        for (const SpanId id : ops.busy(rank))
+            for (edge = firstEdgeInto(edges, id, edge); edge < edges.size() && edges[edge].to == id; ++edge) {
+                const SpanId from = edges[edge].from;
+                if (edges[edge].kind != EdgeKind::Data) continue;
+                if (near == nullptr || from < near->begin || from >= near->end) near = &timeline.trackOf(from);
+                const Nanos produced = timeline.spans()[from].end;
+                if (near->rank != rank && near->rank >= 0)
+                    out.push_back({id, near->rank, rank, produced, std::max(produced, edges[edge].arrival)});
+            }
+    }
+    return out;
+}
+
 bool hasOps(const Timeline& timeline)
 {
     for (const Track& track : timeline.tracks()) {

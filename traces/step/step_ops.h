@@ -92,6 +92,17 @@ private:
     std::vector<std::size_t> m_firstOfRank;
 };
 
+// What a busy span took from an op of another rank.
+struct Crossing {
+    SpanId to = noSpan;
+    int fromRank = 0;
+    int rank = 0;
+    Nanos produced = 0;
+    Nanos arrival = 0; // not before
+};
+// By rank and position in StepOps::busy(). O(spans + edges of the step).
+std::vector<Crossing> crossingsOf(const StepOps& ops);
+
 // Of the steps from `first` on those that have spans, in order: a run may be read without some.
 std::vector<int> stepsFrom(const Timeline& timeline, int first);
 // An op that names a microbatch of a busy kind; foreign work with a label alone is not one.
