@@ -48,6 +48,9 @@ private:
     Result<void> checkKinds()
     {
         m_plan.shared = sharesState(m_schedule);
+        if (!m_schedule.graph.isChain())
+            return fail(ErrorCode::Usage, "the stages don't form a chain: they can be simulated but not trained",
+                        "train a schedule in which each stage feeds the next");
         for (int rank = 0; rank < m_schedule.ranks; ++rank) {
             const std::vector<Op>& list = m_schedule.order[static_cast<std::size_t>(rank)];
             for (std::size_t i = 0; i < list.size(); ++i) {

@@ -73,12 +73,9 @@ inline MessageKey messageBetween(const Op& producer, const Op& consumer, int mic
 template <typename Visit>
 void eachMessage(const Schedule& schedule, const OpIndex& index, const Op& op, Visit&& visit)
 {
-    const KindTraits& rule = ruleOf(op.kind);
-    const bool moves = isForward(op.kind) || isReturn(op.kind);
-    for (std::size_t n = 0; moves && n < rule.needCount; ++n) {
-        const Need& need = rule.needs[n];
-        const int stage = op.stage + need.stageOffset;
-        if (need.stageOffset == 0 || stage < 0 || stage >= index.cells().stages) continue;
+    if (!isForward(op.kind) && !isReturn(op.kind)) return;
+    schedule.graph.eachNeed(op, schedule.stages, [&](const Need& need, int stage) {
+        if (stage == op.stage) return;
         for (int k = 0; k < op.count; ++k) {
             Op one = op;
             one.microbatch = op.microbatch + k;
@@ -94,7 +91,7 @@ void eachMessage(const Schedule& schedule, const OpIndex& index, const Op& op, V
                 return true;
             });
         }
-    }
+    });
 }
 
 } // namespace stagewright

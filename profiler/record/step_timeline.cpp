@@ -147,7 +147,7 @@ private:
         const OpIndex& index = m_record.schedule->index();
         for (std::size_t rank = 0; rank < schedule.order.size(); ++rank) {
             for (std::size_t i = 0; i < schedule.order[rank].size(); ++i) {
-                index.eachInput(schedule.order[rank][i], [&](std::uint32_t producer, const Need&, std::size_t) {
+                index.eachInput(schedule.order[rank][i], [&](std::uint32_t producer, const Need&, int) {
                     if (producer == noOp) return;
                     const OpPlace from = index.placeOf(producer);
                     if (static_cast<std::size_t>(from.rank) != rank) return;

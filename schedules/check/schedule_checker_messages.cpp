@@ -79,7 +79,7 @@ void ScheduleChecker::checkMessage(const OpIndex& index, const MessageIndex& pai
                    fmt::format("add {} to rank {}, or remove {}", toText(other), peer, toText(op)));
     if (!send) return;
     // What is sent has been made.
-    index.eachInput(op, [&](std::uint32_t id, const Need&, std::size_t) {
+    index.eachInput(op, [&](std::uint32_t id, const Need&, int) {
         if (id == noOp) return; // its forward or backward is missing: reported as such
         const OpPlace place = index.placeOf(id);
         if (place.rank != rank || place.position < position) return;
@@ -125,12 +125,10 @@ void ScheduleChecker::checkReceived(const OpIndex& index, const MessageIndex& pa
 {
     const CellSpace& cells = index.cells();
     const Op& op = schedule.order[static_cast<std::size_t>(rank)][position];
-    const KindTraits& rule = ruleOf(op.kind);
     const auto perStage = static_cast<std::size_t>(cells.microbatches) * cells.perMicrobatch();
-    for (std::size_t n = 0; n < rule.needCount; ++n) {
-        const int stage = op.stage + rule.needs[n].stageOffset;
-        if (stage == op.stage || stage < 0 || stage >= schedule.stages) continue;
-        const Product product = productOf(rule.needs[n].kind);
+    schedule.graph.eachNeed(op, schedule.stages, [&](const Need& need, int stage) {
+        if (stage == op.stage) return;
+        const Product product = productOf(need.kind);
         cells.each(op, stage, [&](std::size_t cell) {
             const std::uint32_t id = index.producer(product, cell);
             if (id == noOp) return true;
@@ -160,7 +158,7 @@ void ScheduleChecker::checkReceived(const OpIndex& index, const MessageIndex& pa
             }
             return true;
         });
-    }
+    });
 }
 
 } // namespace stagewright

@@ -108,13 +108,13 @@ void ScheduleChecker::checkPlaces(const OpIndex& index)
                 addOther(place.rank, place.position, first);
                 return false;
             });
-            index.eachInput(op, [&](std::uint32_t id, const Need& need, std::size_t) {
+            index.eachInput(op, [&](std::uint32_t id, const Need& need, int stage) {
                 if (id == noOp) {
                     if (product == Product::None) // of what makes something the inputs are counted
                         add(FaultKind::Count, r, i, op,
                             fmt::format("a {} without its {}", ruleOf(op.kind).title, ruleOf(need.kind).title),
                             fmt::format("add {} before it, or remove it",
-                                        toText(makeOp(need.kind, op.stage + need.stageOffset, op.microbatch))));
+                                        toText(makeOp(need.kind, stage, op.microbatch))));
                     return;
                 }
                 const OpPlace place = index.placeOf(id);

@@ -81,9 +81,7 @@ struct Reach {
             reached[r] = end;
             pending.push_back(place.rank);
         };
-        auto expand = [&](const Op& op) {
-            index.eachInput(op, [&](std::uint32_t id, const Need&, std::size_t) { add(id); });
-        };
+        auto expand = [&](const Op& op) { index.eachInput(op, [&](std::uint32_t id, const Need&, int) { add(id); }); };
         expand(schedule.order[static_cast<std::size_t>(rank)][from]);
         while (!pending.empty()) {
             const auto r = static_cast<std::size_t>(pending.back());
@@ -102,7 +100,7 @@ struct Reach {
             for (int r = 0; r < schedule.ranks; ++r) {
                 const auto& ops = schedule.order[static_cast<std::size_t>(r)];
                 for (std::size_t i = 0; i < ops.size(); ++i)
-                    index.eachInput(ops[i], [&](std::uint32_t id, const Need&, std::size_t) {
+                    index.eachInput(ops[i], [&](std::uint32_t id, const Need&, int) {
                         if (id != noOp) visit(id, OpPlace{r, i});
                     });
             }

@@ -451,15 +451,16 @@ std::vector<Op> unplacedOps(const Schedule& schedule)
 
 std::optional<Op> unplacedInput(const Schedule& schedule, const Op& op)
 {
-    const KindTraits& rule = ruleOf(op.kind);
     const std::vector<Op> unplaced = unplacedOps(schedule);
-    for (std::size_t n = 0; n < rule.needCount; ++n)
+    std::optional<Op> first;
+    schedule.graph.eachNeed(op, schedule.stages, [&](const Need& need, int stage) {
         for (const Op& other : unplaced) {
-            const bool made = other.kind == rule.needs[n].kind || other.kind == rule.needs[n].orKind;
+            const bool made = other.kind == need.kind || other.kind == need.orKind;
             const bool covered = other.microbatch >= op.microbatch && other.microbatch < op.microbatch + op.count;
-            if (made && covered && other.stage == op.stage + rule.needs[n].stageOffset) return other;
+            if (!first && made && covered && other.stage == stage) first = other;
         }
-    return std::nullopt;
+    });
+    return first;
 }
 
 Schedule emptySchedule(int ranks, int stages, int microbatches)

@@ -202,13 +202,10 @@ Schedule earliestOrder(const Schedule& schedule, const CostModel& costs, const s
             if (pairSecond ||
                 (i > 0 && static_cast<std::size_t>(r) < kept.size() && i < kept[static_cast<std::size_t>(r)]))
                 edges.push_back({id - 1, id, 0});
-            index.eachInput(row[i], [&](std::uint32_t from, const Need& need, std::size_t) {
+            index.eachInput(row[i], [&](std::uint32_t from, const Need&, int stage) {
                 if (from == noOp || from == id) return;
-                edges.push_back({from, id,
-                                 need.stageOffset == 0 ? 0
-                                                       : messageDelay(schedule, costs.links, boundary, row[i],
-                                                                      row[i].stage + need.stageOffset, need.stageOffset,
-                                                                      r, cells->slices)});
+                edges.push_back(
+                    {from, id, messageDelay(schedule, costs.links, boundary, row[i], stage, r, cells->slices)});
             });
         }
     }
@@ -295,7 +292,7 @@ public:
             for (const EditRow::Entry& entry : EditRow(schedule, static_cast<int>(r)).entries) {
                 m_entries.push_back(entry);
                 m_lists[r].push_back(id);
-                index.eachInput(entry.op, [&](std::uint32_t from, const Need&, std::size_t) {
+                index.eachInput(entry.op, [&](std::uint32_t from, const Need&, int) {
                     if (from != noOp && from != id) m_needs[id].push_back(from);
                 });
                 ++id;
@@ -470,7 +467,7 @@ MoveRefusal explainMove(const Schedule& schedule, OpPosition from, int to)
             const std::uint32_t blockerId = index.idOf(from.rank, range.first - 1);
             OpPlace via;
             bool direct = false, distant = false;
-            index.eachInput(op, [&](std::uint32_t id, const Need&, std::size_t) {
+            index.eachInput(op, [&](std::uint32_t id, const Need&, int) {
                 if (id == blockerId) direct = true;
                 if (id == noOp || index.placeOf(id).rank == from.rank) return;
                 via = index.placeOf(id);
@@ -489,13 +486,13 @@ MoveRefusal explainMove(const Schedule& schedule, OpPosition from, int to)
         out.where = fmt::format("latest place: before {}", toText(waiting));
         const std::uint32_t own = index.idOf(from.rank, static_cast<std::size_t>(from.position));
         bool direct = false;
-        index.eachInput(waiting, [&](std::uint32_t id, const Need&, std::size_t) { direct = direct || id == own; });
+        index.eachInput(waiting, [&](std::uint32_t id, const Need&, int) { direct = direct || id == own; });
         OpPlace via;
         bool distant = false;
         for (int r = 0; r < schedule.ranks && !direct && !distant; ++r) {
             const auto& other = schedule.order[static_cast<std::size_t>(r)];
             for (std::size_t i = 0; i < other.size() && r != from.rank && !distant; ++i)
-                index.eachInput(other[i], [&](std::uint32_t id, const Need&, std::size_t) {
+                index.eachInput(other[i], [&](std::uint32_t id, const Need&, int) {
                     if (id != own) return;
                     via = {r, i};
                     distant = true;

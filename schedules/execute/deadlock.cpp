@@ -31,7 +31,7 @@ const Op& opAt(const Schedule& schedule, const OpPlace& place)
 std::string cargoOf(const Op& message)
 {
     Op op = isSend(message.kind) ? message : sendOf(message);
-    op.kind = ruleOf(op.kind).needs[0].kind;
+    op.kind = ruleOf(op.kind).needs.begin()->kind;
     return fmt::format("the {} of {}", isForward(op.kind) ? "activations" : "gradient", toText(op));
 }
 

@@ -26,13 +26,13 @@ int slotOf(const BlockDevice& device, const NamedPass& pass)
     return (device.*pass.slots)[static_cast<std::size_t>(pass.chunk)];
 }
 
-struct Need {
+struct PassNeed {
     int device;
     const NamedPass* pass;
 };
 
 // What the pass needs directly: the same pass one device on, the turn, or its own F or I.
-std::vector<Need> needsOf(const Block& block, int device, const NamedPass& pass)
+std::vector<PassNeed> needsOf(const Block& block, int device, const NamedPass& pass)
 {
     const int last = static_cast<int>(block.devices.size()) - 1;
     const NamedPass* const f0 = &passes[0];
@@ -41,12 +41,12 @@ std::vector<Need> needsOf(const Block& block, int device, const NamedPass& pass)
     const NamedPass* const i0 = &passes[3];
     const std::string_view name = pass.name;
     const bool two = block.chunks == 2;
-    if (name == "F0") return device == 0 ? std::vector<Need>{} : std::vector<Need>{{device - 1, f0}};
-    if (name == "F1") return {device == last ? Need{last, f0} : Need{device + 1, f1}};
-    if (name == "I1") return {device == 0 ? Need{0, f1} : Need{device - 1, i1}, {device, f1}};
+    if (name == "F0") return device == 0 ? std::vector<PassNeed>{} : std::vector<PassNeed>{{device - 1, f0}};
+    if (name == "F1") return {device == last ? PassNeed{last, f0} : PassNeed{device + 1, f1}};
+    if (name == "I1") return {device == 0 ? PassNeed{0, f1} : PassNeed{device - 1, i1}, {device, f1}};
     if (name == "I0") {
         if (device < last) return {{device + 1, i0}, {device, f0}};
-        return {two ? Need{last, i1} : Need{last, f0}, {device, f0}};
+        return {two ? PassNeed{last, i1} : PassNeed{last, f0}, {device, f0}};
     }
     return {{device, pass.chunk == 0 ? i0 : i1}};
 }
@@ -92,7 +92,7 @@ Result<void> checkBlock(const Block& block)
                                         other->name, slotOf(device, *other), pass.name, slot, block.interval),
                             "move one of them by a slot");
             taken[residue] = &pass;
-            for (const Need& need : needsOf(block, static_cast<int>(d), pass)) {
+            for (const PassNeed& need : needsOf(block, static_cast<int>(d), pass)) {
                 const int before = slotOf(block.devices[static_cast<std::size_t>(need.device)], *need.pass);
                 if (before >= slot)
                     return fail(ErrorCode::Invalid,

@@ -197,7 +197,7 @@ Result<void> Lowerer::sweep(bool batched)
     // The first input that is not placed; noOp: all are. An input that is not there has been refused before.
     auto missing = [&](std::size_t rank, std::size_t position) {
         std::uint32_t first = noOp;
-        index.eachInput(schedule.order[rank][position], [&](std::uint32_t id, const Need&, std::size_t) {
+        index.eachInput(schedule.order[rank][position], [&](std::uint32_t id, const Need&, int) {
             const bool underWay =
                 batched && placed[id] == number && static_cast<std::size_t>(index.placeOf(id).rank) != rank;
             if (first == noOp && (placed[id] == 0 || underWay)) first = id;
@@ -286,11 +286,14 @@ Schedule withCollectives(const Schedule& schedule)
 Result<Schedule> insertMessages(const Schedule& compute, const OpIndex& index, const Lowering& lowering)
 {
     countWork(&WorkCounts::lowerings);
+    if (!compute.graph.isChain())
+        return fail(ErrorCode::Invalid, "the stages don't form a chain, and sends and receives say no partner",
+                    "simulate it without them");
     for (std::size_t r = 0; r < compute.order.size(); ++r)
         for (std::size_t i = 0; i < compute.order[r].size(); ++i) {
             bool whole = true;
             index.eachInput(compute.order[r][i],
-                            [&](std::uint32_t id, const Need&, std::size_t) { whole = whole && id != noOp; });
+                            [&](std::uint32_t id, const Need&, int) { whole = whole && id != noOp; });
             if (!whole) return tl::unexpected(blockedError(compute, index, {}));
         }
     Lowerer lowerer(compute, index);

@@ -19,15 +19,15 @@ std::vector<Bytes> boundaryOf(const Schedule& schedule, const CostModel& costs)
 }
 
 Nanos messageDelay(const Schedule& schedule, const Links& links, std::span<const Bytes> boundary, const Op& op,
-                   int stage, int offset, int rank, int slices)
+                   int stage, int rank, int slices)
 {
-    return messageTransit(schedule, links, boundary, op, stage, offset, rank, slices).delay;
+    return messageTransit(schedule, links, boundary, op, stage, rank, slices).delay;
 }
 
 Transit messageTransit(const Schedule& schedule, const Links& links, std::span<const Bytes> boundary, const Op& op,
-                       int stage, int offset, int rank, int slices)
+                       int stage, int rank, int slices)
 {
-    if (offset == 0) return {};
+    if (stage == op.stage) return {};
     const auto lower = static_cast<std::size_t>(std::min<int>(op.stage, stage));
     const auto stages = static_cast<std::size_t>(schedule.stages);
     Bytes bytes = 0;

@@ -14,12 +14,12 @@ namespace stagewright {
 // Bytes of the messages above each stage; where microbatches differ in size, microbatch after microbatch.
 std::vector<Bytes> boundaryOf(const Schedule& schedule, const CostModel& costs);
 
-// The message that `op` of `rank` takes from `stage` (its own stage + offset), for copies, counts, slices and
+// The message that `op` of `rank` takes from `stage` (of its own: no time), for copies, counts, slices and
 // halves too. slices: how many equal ones a microbatch has, where the schedule gives no lengths.
 Transit messageTransit(const Schedule& schedule, const Links& links, std::span<const Bytes> boundary, const Op& op,
-                       int stage, int offset, int rank, int slices = 1);
+                       int stage, int rank, int slices = 1);
 Nanos messageDelay(const Schedule& schedule, const Links& links, std::span<const Bytes> boundary, const Op& op,
-                   int stage, int offset, int rank, int slices = 1);
+                   int stage, int rank, int slices = 1);
 
 // Whether messages of compute-only lists can wait for each other: links with a bandwidth, which they share, and bytes.
 bool sharesBandwidth(const Links& links, std::span<const Bytes> boundary, const Channels& channels);

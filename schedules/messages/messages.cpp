@@ -35,8 +35,8 @@ std::vector<Message> messagesOf(const Schedule& schedule, const OpIndex& index)
             if (!isCompute(op.kind)) continue;
             const std::uint32_t self = index.idOf(r, i);
             producers.clear();
-            index.eachInput(op, [&](std::uint32_t id, const Need& need, std::size_t) {
-                if (id == noOp || need.stageOffset == 0) return;
+            index.eachInput(op, [&](std::uint32_t id, const Need&, int stage) {
+                if (id == noOp || stage == op.stage) return;
                 if (std::exchange(takenBy[id], self) != self) producers.push_back(id);
             });
             for (const std::uint32_t id : producers) {
@@ -50,7 +50,8 @@ std::vector<Message> messagesOf(const Schedule& schedule, const OpIndex& index)
                 message.toRank = r;
                 message.receive = commonPart(op, producer);
                 message.receive.kind = receiveKind(!isForward(op.kind));
-                message.send = sendOf(message.receive);
+                message.send = asKind(message.receive, sendKind(!isForward(op.kind)));
+                message.send.stage = producer.stage;
                 out.push_back(message);
             }
         }

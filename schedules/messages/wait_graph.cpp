@@ -15,7 +15,7 @@ Wait waitAt(const Schedule& schedule, const OpIndex& index, int rank, std::span<
     Wait out{rank, static_cast<int>(heads[r]), {}, -1, 0, {}};
     if (heads[r] >= ops.size()) return out;
     for (std::size_t i = heads[r]; i < heads[r] + groupSize(schedule, rank, heads[r]) && out.onRank < 0; ++i)
-        index.eachInput(ops[i], [&](std::uint32_t id, const Need&, std::size_t) {
+        index.eachInput(ops[i], [&](std::uint32_t id, const Need&, int) {
             if (out.onRank >= 0 || id == noOp) return;
             const OpPlace place = index.placeOf(id);
             const auto from = static_cast<std::size_t>(place.rank);
@@ -104,12 +104,12 @@ Error blockedError(const Schedule& schedule, const OpIndex& index, const std::ve
         for (std::size_t i = 0; i < schedule.order[r].size(); ++i) {
             const Op& op = schedule.order[r][i];
             std::string message;
-            index.eachInput(op, [&](std::uint32_t id, const Need& need, std::size_t) {
+            index.eachInput(op, [&](std::uint32_t id, const Need& need, int stage) {
                 if (!message.empty()) return;
                 if (id == noOp) {
                     message =
                         fmt::format("rank {}, op {} ({}): waits for the {} of stage {}, which is not in the schedule",
-                                    r, i, toText(op), ruleOf(need.kind).title, op.stage + need.stageOffset);
+                                    r, i, toText(op), ruleOf(need.kind).title, stage);
                     return;
                 }
                 const OpPlace place = index.placeOf(id);

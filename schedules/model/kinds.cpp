@@ -8,14 +8,14 @@ namespace stagewright {
 namespace {
 
 using K = OpKind;
-constexpr Need forwardBefore{K::Forward, K::Forward, -1};
-constexpr Need ownForward{K::Forward, K::Forward, 0};
-constexpr Need gradientAfter{K::Backward, K::InputGrad, +1};
-constexpr Need ownGradient{K::Backward, K::InputGrad, 0};
-constexpr Need ownInputGrad{K::InputGrad, K::InputGrad, 0};
-constexpr Need sentBefore{K::SendF, K::SendF, -1};
-constexpr Need sentAfter{K::SendB, K::SendB, +1};
-constexpr Need ownOffload{K::Offload, K::Offload, 0};
+constexpr Need forwardBefore{K::Forward, K::Forward, StageSide::Before};
+constexpr Need ownForward{K::Forward, K::Forward};
+constexpr Need gradientAfter{K::Backward, K::InputGrad, StageSide::After};
+constexpr Need ownGradient{K::Backward, K::InputGrad};
+constexpr Need ownInputGrad{K::InputGrad, K::InputGrad};
+constexpr Need sentBefore{K::SendF, K::SendF, StageSide::Before};
+constexpr Need sentAfter{K::SendB, K::SendB, StageSide::After};
+constexpr Need ownOffload{K::Offload, K::Offload};
 
 constexpr std::array<KindTraits, opKindPlaces> rows{{
     {.kind = K::Forward,
@@ -30,8 +30,7 @@ constexpr std::array<KindTraits, opKindPlaces> rows{{
      .busy = true,
      .computeOnly = true,
      .holdsActivation = true,
-     .needs = {forwardBefore},
-     .needCount = 1},
+     .needs = {forwardBefore}},
     {.kind = K::Backward,
      .text = "B",
      .letter = "B",
@@ -46,8 +45,7 @@ constexpr std::array<KindTraits, opKindPlaces> rows{{
      .makesWeightGradient = true,
      .freesInputPart = true,
      .freesRemainder = true,
-     .needs = {gradientAfter, ownForward},
-     .needCount = 2},
+     .needs = {gradientAfter, ownForward}},
     {.kind = K::InputGrad,
      .text = "I",
      .letter = "I",
@@ -60,8 +58,7 @@ constexpr std::array<KindTraits, opKindPlaces> rows{{
      .busy = true,
      .computeOnly = true,
      .freesInputPart = true,
-     .needs = {gradientAfter, ownForward},
-     .needCount = 2},
+     .needs = {gradientAfter, ownForward}},
     {.kind = K::WeightGrad,
      .text = "W",
      .letter = "W",
@@ -74,8 +71,7 @@ constexpr std::array<KindTraits, opKindPlaces> rows{{
      .computeOnly = true,
      .makesWeightGradient = true,
      .freesRemainder = true,
-     .needs = {ownInputGrad},
-     .needCount = 1},
+     .needs = {ownInputGrad}},
     {.kind = K::Recompute,
      .text = "R",
      .letter = "R",
@@ -89,7 +85,6 @@ constexpr std::array<KindTraits, opKindPlaces> rows{{
      .computeOnly = true,
      .holdsActivation = true,
      .needs = {ownForward},
-     .needCount = 1,
      .notInPyTorch = "recompute"},
     {.kind = K::Optimizer,
      .text = "OPT",
@@ -139,8 +134,7 @@ constexpr std::array<KindTraits, opKindPlaces> rows{{
      .makes = Product::SentF,
      .carries = Product::Activation,
      .takesMicrobatch = true,
-     .needs = {ownForward},
-     .needCount = 1},
+     .needs = {ownForward}},
     {.kind = K::RecvF,
      .text = "RECV_F",
      .title = "receive activation",
@@ -149,8 +143,7 @@ constexpr std::array<KindTraits, opKindPlaces> rows{{
      .resource = Resource::Message,
      .carries = Product::Activation,
      .takesMicrobatch = true,
-     .needs = {sentBefore},
-     .needCount = 1},
+     .needs = {sentBefore}},
     {.kind = K::SendB,
      .text = "SEND_B",
      .title = "send gradient",
@@ -160,8 +153,7 @@ constexpr std::array<KindTraits, opKindPlaces> rows{{
      .makes = Product::SentB,
      .carries = Product::Gradient,
      .takesMicrobatch = true,
-     .needs = {ownGradient},
-     .needCount = 1},
+     .needs = {ownGradient}},
     {.kind = K::RecvB,
      .text = "RECV_B",
      .title = "receive gradient",
@@ -170,8 +162,7 @@ constexpr std::array<KindTraits, opKindPlaces> rows{{
      .resource = Resource::Message,
      .carries = Product::Gradient,
      .takesMicrobatch = true,
-     .needs = {sentAfter},
-     .needCount = 1},
+     .needs = {sentAfter}},
     {.kind = K::Offload,
      .text = "OFFLOAD",
      .title = "offload",
@@ -181,7 +172,6 @@ constexpr std::array<KindTraits, opKindPlaces> rows{{
      .makes = Product::Offloaded,
      .takesMicrobatch = true,
      .needs = {ownForward},
-     .needCount = 1,
      .notInPyTorch = "offloading"},
     {.kind = K::Reload,
      .text = "RELOAD",
@@ -191,7 +181,6 @@ constexpr std::array<KindTraits, opKindPlaces> rows{{
      .resource = Resource::CopyIn,
      .takesMicrobatch = true,
      .needs = {ownOffload},
-     .needCount = 1,
      .notInPyTorch = "offloading"},
     {.kind = K::Filler,
      .text = "FILLER",

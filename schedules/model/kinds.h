@@ -62,12 +62,35 @@ enum class ColourClass : std::uint8_t {
 };
 inline constexpr std::size_t colourClassCount = 6;
 
+// Where in the stage graph (stage_graph.h) an op's inputs are made: at its own stage, at each one that feeds it, or at
+// each one that it feeds. The numbers are those of the neighbours in a chain.
+enum class StageSide : std::int8_t {
+    Before = -1,
+    Own = 0,
+    After = 1,
+};
+
 // How an op of a kind depends on other ops of the same microbatch (and slice). Where a need names two kinds, either
 // satisfies it (a gradient arrives from a B or an I).
 struct Need {
     OpKind kind = OpKind::Forward;
     OpKind orKind = OpKind::Forward; // equal to kind where there is no alternative
-    int stageOffset = 0;             // −1: previous stage, 0: same stage, +1: next; void beyond the first or last one
+    StageSide side = StageSide::Own;
+};
+
+// At most two needs of a kind.
+class NeedList {
+public:
+    constexpr NeedList() = default;
+    constexpr NeedList(Need one) : m_needs{one}, m_count(1) {}
+    constexpr NeedList(Need one, Need other) : m_needs{one, other}, m_count(2) {}
+    constexpr const Need* begin() const { return m_needs.data(); }
+    constexpr const Need* end() const { return m_needs.data() + m_count; }
+    constexpr std::size_t size() const { return m_count; }
+
+private:
+    std::array<Need, 2> m_needs{};
+    std::uint8_t m_count = 0;
 };
 
 struct KindTraits {
@@ -94,8 +117,7 @@ struct KindTraits {
     bool holdsActivation = false; // F, R
     bool freesInputPart = false;  // I, B
     bool freesRemainder = false;  // W, B
-    std::array<Need, 2> needs{};
-    std::uint8_t needCount = 0;
+    NeedList needs = {};
     std::string_view notInPyTorch = {}; // what PyTorch's schedules lack, as in "a delay"; empty: they have it
 };
 

@@ -37,12 +37,18 @@ std::string shapeFault(const Schedule& schedule)
             if (copy.rank < 0 || copy.rank >= schedule.ranks)
                 return fmt::format("stage {} is placed on rank {}, but ranks are 0 to {}", s, copy.rank,
                                    schedule.ranks - 1);
+    const bool chain = schedule.graph.isChain();
+    if (!chain && schedule.graph.stages() != schedule.stages)
+        return fmt::format("the graph has {} stages, the schedule {}", schedule.graph.stages(), schedule.stages);
     if (schedule.opCount() >= noOp) return fmt::format("{} ops; fewer than {} are possible", schedule.opCount(), noOp);
     std::size_t covered = 0;
     std::size_t slices = 1;
     for (const auto& ops : schedule.order)
         for (const Op& op : ops) {
             covered += op.count;
+            if (!chain && isMessage(op.kind))
+                return fmt::format(
+                    "{} says no partner, and the stages don't form a chain: leave sends and receives out", toText(op));
             if (op.slice >= 0) slices = std::max<std::size_t>(slices, static_cast<std::size_t>(op.slice) + 1);
         }
     const std::size_t cells =
@@ -113,7 +119,7 @@ Result<CellSpace> cellsOf(const Schedule& schedule)
     return cells;
 }
 
-OpIndex::OpIndex(const Schedule& schedule, const CellSpace& cells) : m_cells(cells)
+OpIndex::OpIndex(const Schedule& schedule, const CellSpace& cells) : m_cells(cells), m_graph(schedule.graph)
 {
     countWork(&WorkCounts::indexes);
     m_offsets.push_back(0);

@@ -82,30 +82,27 @@ public:
     OpPlace placeOf(std::uint32_t id) const; // O(log ranks)
     std::size_t opCount() const { return m_offsets.back(); }
 
-    // Calls visit(producer id, need, cell) for each distinct producer of an op's inputs; noOp where it is missing.
+    // Calls visit(producer id, need, its stage) for each distinct producer of an op's inputs; noOp where it is missing.
     template <typename Visit>
     void eachInput(const Op& op, Visit&& visit) const
     {
-        const KindTraits& rule = ruleOf(op.kind);
-        for (std::size_t n = 0; n < rule.needCount; ++n) {
-            const Need& need = rule.needs[n];
-            const int stage = op.stage + need.stageOffset;
-            if (stage < 0 || stage >= m_cells.stages) continue;
+        m_graph.eachNeed(op, m_cells.stages, [&](const Need& need, int stage) {
             const Product product = productOf(need.kind);
             std::uint32_t last = noOp;
             bool first = true;
             m_cells.each(op, stage, [&](std::size_t cell) {
                 const std::uint32_t id = producer(product, cell);
-                if (first || id != last) visit(id, need, cell);
+                if (first || id != last) visit(id, need, stage);
                 first = false;
                 last = id;
                 return true;
             });
-        }
+        });
     }
 
 private:
     CellSpace m_cells;
+    StageGraph m_graph;
     std::vector<std::uint32_t> m_offsets; // ranks + 1
     std::array<std::vector<std::uint32_t>, productCount> m_producer;
 };

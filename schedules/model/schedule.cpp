@@ -46,7 +46,7 @@ bool Schedule::operator==(const Schedule& other) const
 {
     if (ranks != other.ranks || stages != other.stages || microbatches != other.microbatches ||
         replicas != other.replicas || placement != other.placement || order != other.order ||
-        weights != other.weights || sliceLengths != other.sliceLengths)
+        weights != other.weights || sliceLengths != other.sliceLengths || !(graph == other.graph))
         return false;
     const std::size_t rows = std::max(paired.size(), other.paired.size());
     for (std::size_t r = 0; r < rows; ++r)
@@ -169,6 +169,13 @@ std::uint64_t hashOf(const Schedule& schedule)
     if (schedule.replicas != 1) {
         addInt(-6);
         addInt(schedule.replicas);
+    }
+    if (!schedule.graph.isChain()) {
+        addInt(-7);
+        for (const auto& [from, to] : schedule.graph.edges(schedule.stages)) {
+            addInt(from);
+            addInt(to);
+        }
     }
     return hash;
 }

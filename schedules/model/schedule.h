@@ -12,6 +12,7 @@
 
 #include "schedules/model/op.h"
 #include "schedules/model/placement.h"
+#include "schedules/model/stage_graph.h"
 
 namespace stagewright {
 
@@ -44,6 +45,7 @@ struct Schedule {
     WeightRule weights = WeightRule::Synchronous;
     // Relative lengths of the sequence slices, by slice; empty: equal ones. Only where ops name slices.
     std::vector<std::uint32_t> sliceLengths;
+    StageGraph graph; // sends and receives say no partner: lists with them need the chain
 
     bool operator==(const Schedule& other) const;
     int pipelineRanks() const { return replicas > 0 ? ranks / replicas : ranks; }

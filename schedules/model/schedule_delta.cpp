@@ -6,8 +6,8 @@ namespace stagewright {
 
 ScheduleDelta::Frame ScheduleDelta::frameOf(const Schedule& schedule)
 {
-    return {schedule.name,    schedule.ranks,        schedule.stages,       schedule.microbatches, schedule.placement,
-            schedule.weights, schedule.sliceLengths, schedule.order.size(), schedule.paired.size()};
+    return {schedule.name,    schedule.ranks,        schedule.stages, schedule.microbatches, schedule.placement,
+            schedule.weights, schedule.sliceLengths, schedule.graph,  schedule.order.size(), schedule.paired.size()};
 }
 
 ScheduleDelta::ScheduleDelta(const Schedule& before, const Schedule& after)
@@ -53,6 +53,7 @@ void ScheduleDelta::apply(Schedule& schedule, bool forward) const
         schedule.placement = to.placement;
         schedule.weights = to.weights;
         schedule.sliceLengths = to.sliceLengths;
+        schedule.graph = to.graph;
         schedule.order.resize(std::max(schedule.order.size(), to.rows)); // rows that go are emptied first
         schedule.paired.resize(std::max(schedule.paired.size(), to.pairRows));
     }

@@ -35,6 +35,7 @@ private:
         Placement placement;
         WeightRule weights = WeightRule::Synchronous;
         std::vector<std::uint32_t> sliceLengths;
+        StageGraph graph;
         std::size_t rows = 0, pairRows = 0;
         bool operator==(const Frame&) const = default;
     };

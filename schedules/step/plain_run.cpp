@@ -17,7 +17,7 @@ constexpr Nanos notReady = -1;
 // Whether all messages of a stage go between the same ranks and have one size, whatever their microbatch.
 bool messagesAreAlike(const Schedule& schedule, const CellSpace& cells, std::span<const Bytes> boundary)
 {
-    return cells.plain && !schedule.placement.hasCopies() &&
+    return cells.plain && schedule.graph.isChain() && !schedule.placement.hasCopies() &&
            boundary.size() <= static_cast<std::size_t>(schedule.stages);
 }
 
@@ -45,10 +45,9 @@ PlainRun::PlainRun(const Schedule& schedule, const CellSpace& cells, const StepR
         const auto k = static_cast<std::size_t>(rule.kind);
         collectives = collectives || (present[k] && isCollective(rule.kind) && !isRelease(rule.kind));
         m_plans[k].product = static_cast<std::int8_t>(productOf(rule.kind));
-        m_plans[k].needCount = rule.needCount;
-        for (std::size_t n = 0; n < rule.needCount; ++n) {
-            const auto product = static_cast<std::int8_t>(productOf(rule.needs[n].kind));
-            m_plans[k].needs[n] = {product, static_cast<std::int8_t>(rule.needs[n].stageOffset)};
+        for (const Need& need : rule.needs) {
+            const auto product = static_cast<std::int8_t>(productOf(need.kind));
+            m_plans[k].needs[m_plans[k].needCount++] = {product, need.side};
             if (present[k]) needed[static_cast<std::size_t>(product)] = true;
         }
     }
@@ -117,9 +116,9 @@ void PlainRun::prepareFlights()
 }
 
 // Only where delays are not uniform: the message of one op, from the rank that made it.
-Nanos PlainRun::delayOf(const Op& op, int stage, int offset, int rank) const
+Nanos PlainRun::delayOf(const Op& op, int stage, int rank) const
 {
-    return messageDelay(m_schedule, m_rules.links, m_rules.boundary, op, stage, offset, rank, m_cells.slices);
+    return messageDelay(m_schedule, m_rules.links, m_rules.boundary, op, stage, rank, m_cells.slices);
 }
 
 template <bool Plain>
@@ -128,10 +127,10 @@ bool PlainRun::inputsReady(const Op& op, int rank, Nanos& begin)
     const KindPlan& plan = m_plans[static_cast<std::size_t>(op.kind)];
     for (std::size_t n = 0; n < plan.needCount; ++n) {
         const NeedPlan need = plan.needs[n];
-        const int stage = op.stage + need.offset;
-        if (stage < 0 || stage >= m_cells.stages) continue;
         auto& table = m_ready[static_cast<std::size_t>(need.product)];
-        auto take = [&](std::size_t cell) {
+        const bool neighbour = need.side != StageSide::Own;
+        const std::size_t down = need.side == StageSide::After ? 1 : 0;
+        auto take = [&](int stage, std::size_t cell) {
             const Nanos value = table[cell];
             if (value < 0 && m_forced == rank) { // what is known of the others counts
                 leaveLine(table[cell], rank);
@@ -143,12 +142,10 @@ bool PlainRun::inputsReady(const Op& op, int rank, Nanos& begin)
                 return false;
             }
             Nanos arrival = value;
-            if (const std::size_t down = need.offset > 0 ? 1 : 0;
-                Plain && need.offset != 0 && !m_arrivals[down].empty()) {
+            if (Plain && neighbour && !m_arrivals[down].empty()) {
                 arrival = m_arrivals[down][cell];
-            } else if (need.offset != 0) {
-                const Nanos delay = Plain && m_uniformDelays ? m_delays[need.offset > 0 ? 1 : 0][op.stage]
-                                                             : delayOf(op, stage, need.offset, rank);
+            } else if (neighbour) {
+                const Nanos delay = Plain && m_uniformDelays ? m_delays[down][op.stage] : delayOf(op, stage, rank);
                 const auto& leaving = m_leaves[static_cast<std::size_t>(need.product)];
                 if (delay > 0 && !leaving.empty()) arrival = std::max(arrival, leaving[cell]);
                 arrival += delay;
@@ -157,11 +154,17 @@ bool PlainRun::inputsReady(const Op& op, int rank, Nanos& begin)
             return true;
         };
         if (Plain) {
-            if (!take(static_cast<std::size_t>(stage) * static_cast<std::size_t>(m_cells.microbatches) +
-                      static_cast<std::size_t>(op.microbatch)))
+            const int stage = op.stage + static_cast<int>(need.side);
+            if (stage < 0 || stage >= m_cells.stages) continue;
+            if (!take(stage, static_cast<std::size_t>(stage) * static_cast<std::size_t>(m_cells.microbatches) +
+                                 static_cast<std::size_t>(op.microbatch)))
                 return false;
-        } else if (!m_cells.each(op, stage, take)) {
-            return false;
+        } else {
+            bool all = true;
+            m_schedule.graph.each(op.stage, need.side, m_cells.stages, [&](int stage) {
+                all = all && m_cells.each(op, stage, [&](std::size_t cell) { return take(stage, cell); });
+            });
+            if (!all) return false;
         }
     }
     return true;
@@ -300,10 +303,11 @@ bool PlainRun::run()
         const int rank = m_runnable.back();
         m_runnable.pop_back();
         // Ops without a microbatch (fillers, optimizer) have no needs and make nothing, so they are plain as well.
+        const bool plain = m_cells.plain && m_schedule.graph.isChain();
         if (m_durations.empty())
-            m_cells.plain ? runRank<true, false>(rank) : runRank<false, false>(rank);
+            plain ? runRank<true, false>(rank) : runRank<false, false>(rank);
         else
-            m_cells.plain ? runRank<true, true>(rank) : runRank<false, true>(rank);
+            plain ? runRank<true, true>(rank) : runRank<false, true>(rank);
     }
     return waitingRank() < 0;
 }

@@ -35,7 +35,7 @@ public:
 private:
     struct NeedPlan {
         std::int8_t product = 0;
-        std::int8_t offset = 0;
+        StageSide side = StageSide::Own;
     };
     struct KindPlan {
         std::uint8_t needCount = 0;
@@ -57,7 +57,7 @@ private:
     };
 
     void prepareFlights();
-    Nanos delayOf(const Op& op, int stage, int offset, int rank) const;
+    Nanos delayOf(const Op& op, int stage, int rank) const;
     template <bool Plain>
     bool inputsReady(const Op& op, int rank, Nanos& begin);
     template <bool Plain>

@@ -15,26 +15,25 @@ StepArrivals::StepArrivals(const Schedule& schedule, const OpIndex& index, const
     if (!sharesBandwidth(rules.links, rules.boundary, rules.channels)) return;
     std::map<std::pair<int, int>, LinkLane> lanes;
     for (const Message& message : messagesBySender(schedule, index)) {
-        const Transit transit =
-            messageTransit(schedule, rules.links, rules.boundary, message.receive, message.send.stage,
-                           message.send.stage - message.receive.stage, message.toRank, index.cells().slices);
+        const Transit transit = messageTransit(schedule, rules.links, rules.boundary, message.receive,
+                                               message.send.stage, message.toRank, index.cells().slices);
         const Nanos begin = lanes[{message.fromRank, message.toRank}].take(ends[message.producer], transit);
         m_flights.push_back({message.producer, message.consumer, {begin, begin + transit.delay}});
     }
 }
 
-StepArrivals::Way StepArrivals::between(std::uint32_t from, std::uint32_t to, const Op& op, int rank, int offset) const
+StepArrivals::Way StepArrivals::between(std::uint32_t from, std::uint32_t to, const Op& op, int rank, int stage) const
 {
     Way out{m_ends[from], m_ends[from]};
-    if (offset == 0) return out;
+    if (stage == op.stage) return out;
     bool flies = false; // in several messages: the last one counts
     auto at = std::lower_bound(m_flights.begin(), m_flights.end(), from,
                                [](const Flight& flight, std::uint32_t of) { return flight.from < of; });
     for (; at != m_flights.end() && at->from == from; ++at)
         if (at->to == to && (!flies || at->way.arrival > out.arrival)) out = at->way, flies = true;
     if (!flies)
-        out.arrival += messageDelay(m_schedule, m_rules.links, m_rules.boundary, op, op.stage + offset, offset, rank,
-                                    m_index.cells().slices);
+        out.arrival +=
+            messageDelay(m_schedule, m_rules.links, m_rules.boundary, op, stage, rank, m_index.cells().slices);
     return out;
 }
 

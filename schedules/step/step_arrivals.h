@@ -18,16 +18,15 @@ public:
         Nanos begin = 0;
         Nanos arrival = 0;
     };
-    // Of what `op`, number `to`, of a rank takes from op `from` of its own stage + offset.
-    Way between(std::uint32_t from, std::uint32_t to, const Op& op, int rank, int offset) const;
+    // Of what `op`, number `to`, of a rank takes from op `from` of this stage.
+    Way between(std::uint32_t from, std::uint32_t to, const Op& op, int rank, int stage) const;
     // Calls visit(producer, need, way) for each op that the rank's op at this position needs something of.
     template <typename Visit>
     void eachInput(int rank, std::size_t position, Visit&& visit) const
     {
         const Op& op = m_schedule.order[static_cast<std::size_t>(rank)][position];
-        m_index.eachInput(op, [&](std::uint32_t from, const Need& need, std::size_t) {
-            if (from != noOp)
-                visit(from, need, between(from, m_index.idOf(rank, position), op, rank, need.stageOffset));
+        m_index.eachInput(op, [&](std::uint32_t from, const Need& need, int stage) {
+            if (from != noOp) visit(from, need, between(from, m_index.idOf(rank, position), op, rank, stage));
         });
     }
 

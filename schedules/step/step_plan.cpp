@@ -73,8 +73,8 @@ void StepPlan::addMessages()
         const OpPlace to = m_index.placeOf(pair.receive);
         const Op& send = m_schedule.order[static_cast<std::size_t>(from.rank)][from.position];
         const Op& receive = m_schedule.order[static_cast<std::size_t>(to.rank)][to.position];
-        message.transit = messageTransit(m_schedule, m_rules.links, m_rules.boundary, receive, send.stage,
-                                         send.stage - receive.stage, to.rank, m_index.cells().slices);
+        message.transit = messageTransit(m_schedule, m_rules.links, m_rules.boundary, receive, send.stage, to.rank,
+                                         m_index.cells().slices);
         message.link = linkOf(from.rank, to.rank);
     }
 }
@@ -98,11 +98,8 @@ void StepPlan::addInputs()
                 if (std::exchange(known[std::min<std::size_t>(input.source, known.size() - 1)], self) != self)
                     m_inputs.push_back(input);
             };
-            const KindTraits& rule = ruleOf(op.kind);
-            for (std::size_t n = 0; n < rule.needCount && !isReceive(op.kind); ++n) {
-                const int stage = op.stage + rule.needs[n].stageOffset;
-                if (stage < 0 || stage >= cells.stages) continue;
-                const Product product = productOf(rule.needs[n].kind);
+            const auto addNeed = [&](const Need& need, int stage) {
+                const Product product = productOf(need.kind);
                 cells.each(op, stage, [&](std::size_t cell) {
                     const std::uint32_t id = m_index.producer(product, cell);
                     if (id == noOp) {
@@ -123,7 +120,8 @@ void StepPlan::addInputs()
                     add({m_pairs.bringing(product == Product::Gradient, own), true, 0});
                     return true;
                 });
-            }
+            };
+            if (!isReceive(op.kind)) m_schedule.graph.eachNeed(op, cells.stages, addNeed);
             m_firstInput.push_back(static_cast<std::uint32_t>(m_inputs.size()));
         }
     }
@@ -138,8 +136,8 @@ void StepPlan::addDelays()
             for (std::uint32_t at = m_firstInput[id]; at < m_firstInput[id + 1]; ++at) {
                 if (m_inputs[at].source == noOp) continue;
                 const int stage = op(m_inputs[at].source).stage;
-                m_inputs[at].delay = messageDelay(m_schedule, m_rules.links, m_rules.boundary, consumer, stage,
-                                                  stage - consumer.stage, r, m_index.cells().slices);
+                m_inputs[at].delay = messageDelay(m_schedule, m_rules.links, m_rules.boundary, consumer, stage, r,
+                                                  m_index.cells().slices);
             }
         }
 }
@@ -150,10 +148,9 @@ void StepPlan::addFlights()
     m_firstFlight.assign(m_index.opCount() + 1, 0);
     for (const stagewright::Message& message : messagesBySender(m_schedule, m_index)) {
         const auto flight = static_cast<std::uint32_t>(m_flights.size());
-        m_flights.push_back(
-            {linkOf(message.fromRank, message.toRank),
-             messageTransit(m_schedule, m_rules.links, m_rules.boundary, message.receive, message.send.stage,
-                            message.send.stage - message.receive.stage, message.toRank, m_index.cells().slices)});
+        m_flights.push_back({linkOf(message.fromRank, message.toRank),
+                             messageTransit(m_schedule, m_rules.links, m_rules.boundary, message.receive,
+                                            message.send.stage, message.toRank, m_index.cells().slices)});
         ++m_firstFlight[message.producer + 1];
         for (std::uint32_t i = m_firstInput[message.consumer]; i < m_firstInput[message.consumer + 1]; ++i)
             if (m_inputs[i].source == message.producer) m_inputs[i].flight = flight;

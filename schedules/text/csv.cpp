@@ -439,6 +439,9 @@ Result<std::string> writeScheduleCsv(const Schedule& given, const CsvOptions& op
                     fmt::format("its {} replicas differ; a schedule CSV holds one of them", given.replicas),
                     "write each replica's own schedule");
     const Schedule schedule = replicaSchedule(given, 0);
+    if (!schedule.graph.isChain())
+        return fail(ErrorCode::Invalid, "the stages don't form a chain, and a schedule CSV knows no other graph",
+                    "store it in a run file");
     const bool old = options.dialect == CsvDialect::Old;
     if (options.pytorch && schedule.placement.hasCopies())
         return fail(ErrorCode::Invalid, "a stage has copies on two ranks; PyTorch keeps a stage on one rank",

@@ -88,7 +88,7 @@ struct LoweredMessages {
                 if (result.end[op] > result.start[op]) add(op, Lane::Wait, result.start[op], result.end[op]);
             const OpPlace place = index.placeOf(times.send);
             index.eachInput(schedule.order[static_cast<std::size_t>(place.rank)][place.position],
-                            [&](std::uint32_t producer, const Need&, std::size_t) {
+                            [&](std::uint32_t producer, const Need&, int) {
                                 if (producer != noOp)
                                     builder.addEdge(spans[producer], send, EdgeKind::Order, times.sendPosted);
                             });
@@ -107,11 +107,8 @@ struct LoweredMessages {
         const auto perStage = static_cast<std::size_t>(cells.microbatches) * cells.perMicrobatch();
         std::vector<std::pair<std::uint32_t, Nanos>> producers;
         std::vector<std::uint32_t> messages;
-        const KindTraits& rule = ruleOf(op.kind);
-        for (std::size_t n = 0; n < rule.needCount; ++n) {
-            const int stage = op.stage + rule.needs[n].stageOffset;
-            if (stage < 0 || stage >= cells.stages) continue;
-            const Product product = productOf(rule.needs[n].kind);
+        schedule.graph.eachNeed(op, cells.stages, [&](const Need& need, int stage) {
+            const Product product = productOf(need.kind);
             cells.each(op, stage, [&](std::size_t cell) {
                 const std::uint32_t producer = index.producer(product, cell);
                 if (producer == noOp) return true;
@@ -132,7 +129,7 @@ struct LoweredMessages {
                     known->second = std::max(known->second, arrival);
                 return true;
             });
-        }
+        });
         for (const auto& [producer, arrival] : producers) builder.addEdge(spans[producer], to, EdgeKind::Data, arrival);
         for (const std::uint32_t message : messages)
             builder.addEdge(receives[message], to, EdgeKind::Transfer, result.messages[message].arrival);
@@ -231,7 +228,7 @@ Result<std::shared_ptr<const Timeline>> timelineOf(const Schedule& schedule, con
                 transfer.end = way.arrival;
                 const OpPlace place = index.placeOf(from);
                 transfer.op = schedule.order[static_cast<std::size_t>(place.rank)][place.position];
-                transfer.op.kind = sendKind(need.stageOffset > 0);
+                transfer.op.kind = sendKind(need.side == StageSide::After);
                 builder.addSpan(builder.addTrack(place.rank, Lane::Send), transfer);
             });
         }
@@ -307,6 +304,7 @@ Result<Schedule> scheduleOf(const Timeline& timeline, int step)
         out.name = realised->name;
         out.weights = realised->weights;
         out.sliceLengths = realised->sliceLengths;
+        if (realised->stages == out.stages) out.graph = realised->graph;
         // A pair may be executed one after the other: how it was issued is known from the schedule.
         if (isLowered(*realised)) {
             const Schedule plain = withoutCommunication(*realised);

@@ -35,7 +35,7 @@ Reference sweep(const Schedule& s, const CostModel& costs)
         out.end.emplace_back(ops.size(), -1);
     }
     auto arrival = [&](const Op& op, const Need& need, int rank) -> Nanos { // −1: not there
-        const int stage = op.stage + need.stageOffset;
+        const int stage = op.stage + static_cast<int>(need.side);
         if (stage < 0 || stage >= s.stages) return 0;
         for (std::size_t q = 0; q < s.order.size(); ++q)
             for (std::size_t i = 0; i < s.order[q].size(); ++i) {
@@ -44,9 +44,9 @@ Reference sweep(const Schedule& s, const CostModel& costs)
                 if (other.kind != need.kind && other.kind != need.orKind) continue;
                 if (out.end[q][i] < 0) return -1;
                 const auto lower = static_cast<std::size_t>(std::min<int>(stage, op.stage));
-                const Bytes bytes = need.stageOffset == 0 ? 0 : costs.memory[lower].boundary;
+                const Bytes bytes = need.side == StageSide::Own ? 0 : costs.memory[lower].boundary;
                 return out.end[q][i] +
-                       (need.stageOffset == 0 ? 0 : costs.links.delay(static_cast<int>(q), rank, bytes));
+                       (need.side == StageSide::Own ? 0 : costs.links.delay(static_cast<int>(q), rank, bytes));
             }
         return -1;
     };
@@ -61,8 +61,8 @@ Reference sweep(const Schedule& s, const CostModel& costs)
             bool ready = true;
             for (std::size_t i = head[r]; i < head[r] + count; ++i) {
                 const Op& op = s.order[r][i];
-                for (std::size_t n = 0; n < ruleOf(op.kind).needCount; ++n) {
-                    const Nanos at = arrival(op, ruleOf(op.kind).needs[n], rank);
+                for (const Need& need : ruleOf(op.kind).needs) {
+                    const Nanos at = arrival(op, need, rank);
                     ready = ready && at >= 0;
                     begin = std::max(begin, at);
                 }

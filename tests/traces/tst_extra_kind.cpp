@@ -27,8 +27,7 @@ KindTraits furtherHead()
     row.plural = "further heads";
     row.colour = ColourClass::Weight;
     row.takesMicrobatch = row.busy = row.computeOnly = row.holdsActivation = true;
-    row.needs[0] = {OpKind::Forward, OpKind::Forward, 0};
-    row.needCount = 1;
+    row.needs = Need{OpKind::Forward};
     row.notInPyTorch = "a further head";
     return row;
 }

@@ -282,15 +282,15 @@ private:
     {
         const Schedule& schedule = m_subject.schedule;
         std::map<std::pair<int, int>, UsedLink> out;
-        for (int stage = 0; stage + 1 < schedule.stages; ++stage) {
+        for (const auto& [stage, next] : schedule.graph.edges(schedule.stages)) {
             const Bytes bytes =
                 stage < m_subject.costs.stages() ? m_subject.costs.memory[static_cast<std::size_t>(stage)].boundary : 0;
             std::set<int> starts{0};
-            for (const int of : {stage, stage + 1})
+            for (const int of : {stage, next})
                 for (const auto& copy : schedule.placement.copiesOf(of)) starts.insert(copy.firstMicrobatch);
             for (const int microbatch : starts) {
                 const int a = schedule.placement.rankOf(stage, microbatch);
-                const int b = schedule.placement.rankOf(stage + 1, microbatch);
+                const int b = schedule.placement.rankOf(next, microbatch);
                 if (a == b) continue;
                 const Links& links = m_subject.costs.links;
                 UsedLink& used = out[{std::min(a, b), std::max(a, b)}];

@@ -317,8 +317,8 @@ private:
         if (!m_runA.schedule || !m_runB.schedule) return;
         const auto perMicrobatch = [](const Schedule& schedule) {
             std::size_t hops = 0;
-            for (int stage = 0; stage + 1 < schedule.stages; ++stage)
-                hops += schedule.placement.rankOf(stage, 0) != schedule.placement.rankOf(stage + 1, 0) ? 2U : 0U;
+            for (const auto& [stage, next] : schedule.graph.edges(schedule.stages))
+                hops += schedule.placement.rankOf(stage, 0) != schedule.placement.rankOf(next, 0) ? 2U : 0U;
             return hops;
         };
         const Schedule& a = *m_runA.schedule;

@@ -666,17 +666,16 @@ private:
                                 key.op.microbatch + key.op.count <= m_schedule->microbatches &&
                                 opFault(*m_schedule, key.op).empty();
             if (!inside) continue;
-            index.eachInput(
-                key.op, [&, step = key.step, &to = placed](std::uint32_t producer, const Need&, std::size_t) {
-                    if (producer == noOp) return;
-                    const OpPlace place = index.placeOf(producer);
-                    const Op& from = m_schedule->order[static_cast<std::size_t>(place.rank)][place.position];
-                    const auto found = m_placed.find({step, place.rank, from});
-                    if (found == m_placed.end()) return;
-                    const auto arrival = m_arrivals.find({found->second.span, to.span});
-                    m_builder.addEdge(found->second.span, to.span, EdgeKind::Data,
-                                      arrival == m_arrivals.end() ? found->second.end : arrival->second);
-                });
+            index.eachInput(key.op, [&, step = key.step, &to = placed](std::uint32_t producer, const Need&, int) {
+                if (producer == noOp) return;
+                const OpPlace place = index.placeOf(producer);
+                const Op& from = m_schedule->order[static_cast<std::size_t>(place.rank)][place.position];
+                const auto found = m_placed.find({step, place.rank, from});
+                if (found == m_placed.end()) return;
+                const auto arrival = m_arrivals.find({found->second.span, to.span});
+                m_builder.addEdge(found->second.span, to.span, EdgeKind::Data,
+                                  arrival == m_arrivals.end() ? found->second.end : arrival->second);
+            });
         }
         return true;
     }

@@ -105,13 +105,10 @@ int messagesOf(const Schedule& schedule)
     for (std::size_t rank = 0; rank < schedule.order.size(); ++rank)
         for (const Op& op : schedule.order[rank]) {
             if (!isCompute(op.kind) || isRecompute(op.kind)) continue;
-            const KindTraits& rule = ruleOf(op.kind);
-            for (std::size_t i = 0; i < rule.needCount; ++i) {
-                const int from = op.stage + rule.needs[i].stageOffset;
-                if (from == op.stage || from < 0 || from >= schedule.stages) continue;
-                for (int k = 0; k < op.count; ++k)
+            schedule.graph.eachNeed(op, schedule.stages, [&](const Need&, int from) {
+                for (int k = 0; from != op.stage && k < op.count; ++k)
                     if (schedule.placement.rankOf(from, op.microbatch + k) != static_cast<int>(rank)) ++count;
-            }
+            });
         }
     return count;
 }

@@ -43,7 +43,10 @@ StepOps::StepOps(const Timeline& timeline, int step) : m_timeline(timeline), m_s
             if (asRecompute(backward) == spans[busy[i]].op) m_heldFor[busy[i]] = busy[i + 1];
         }
     findPairs();
-    if (timeline.schedule()) m_stages = std::max(m_stages, timeline.schedule()->stages);
+    if (timeline.schedule()) {
+        m_stages = std::max(m_stages, timeline.schedule()->stages);
+        m_graph = timeline.schedule()->graph;
+    }
     for (const Track& track : timeline.tracks()) {
         if (track.lane != Lane::Compute) continue;
         auto& all = m_all[static_cast<std::size_t>(track.rank)];
@@ -196,11 +199,7 @@ void StepOps::appendOwn(SpanId id, std::vector<Input>& to, std::size_t first, st
 
 void StepOps::addNeeded(const Op& op, std::vector<Input>& inputs, std::size_t first) const
 {
-    const KindTraits& rule = ruleOf(op.kind);
-    for (std::size_t i = 0; i < rule.needCount; ++i) {
-        const Need& need = rule.needs[i];
-        const int stage = op.stage + need.stageOffset;
-        if (stage < 0 || stage >= m_stages) continue;
+    m_graph.eachNeed(op, m_stages, [&](const Need& need, int stage) {
         Op producer = op;
         producer.stage = static_cast<std::uint16_t>(stage);
         producer.kind = need.kind;
@@ -209,13 +208,13 @@ void StepOps::addNeeded(const Op& op, std::vector<Input>& inputs, std::size_t fi
             producer.kind = need.orKind;
             from = find(producer);
         }
-        if (from == noSpan) continue;
+        if (from == noSpan) return;
         const bool known = std::any_of(inputs.begin() + static_cast<std::ptrdiff_t>(first), inputs.end(),
                                        [from](const Input& input) { return input.from == from; });
-        if (known) continue;
+        if (known) return;
         const Nanos ready = m_timeline.spans()[from].end;
         inputs.push_back({from, ready, ready});
-    }
+    });
 }
 
 StepInputs::StepInputs(const StepOps& ops)

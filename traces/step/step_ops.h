@@ -65,6 +65,7 @@ private:
     int m_step;
     bool m_empty = true;
     int m_stages = 0;
+    StageGraph m_graph;
     int m_lastMicrobatch = 0;
     Nanos m_begin = 0;
     Nanos m_end = 0;

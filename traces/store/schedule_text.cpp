@@ -72,6 +72,7 @@ std::string writeScheduleText(const Schedule& schedule)
     if (schedule.replicas != 1) json["replicas"] = schedule.replicas;
     if (schedule.weights != WeightRule::Synchronous) json["weights"] = toText(schedule.weights);
     if (!schedule.sliceLengths.empty()) json["slice_lengths"] = schedule.sliceLengths;
+    if (!schedule.graph.isChain()) json["feeds"] = schedule.graph.edges(schedule.stages);
     return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
@@ -145,6 +146,18 @@ Result<Schedule> readScheduleText(std::string_view text)
             if (!smallNumber(length, value) || value < 1) return damaged("a slice length is not a number in range");
             schedule.sliceLengths.push_back(static_cast<std::uint32_t>(value));
         }
+    }
+    if (json.contains("feeds")) {
+        std::vector<StageGraph::Edge> edges;
+        if (!json["feeds"].is_array()) return damaged("what stages feed is not a list");
+        for (const auto& pair : json["feeds"]) {
+            auto& [from, to] = edges.emplace_back();
+            if (!pair.is_array() || pair.size() != 2 || !smallNumber(pair[0], from) || !smallNumber(pair[1], to))
+                return damaged("a stage and one that it feeds are not a pair of numbers");
+        }
+        auto graph = StageGraph::of(schedule.stages, std::move(edges));
+        if (!graph) return damaged(graph.error().message);
+        schedule.graph = std::move(*graph);
     }
     return schedule;
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
 #include <QKeyEvent>
 #include <QSettings>
@@ -397,23 +398,15 @@ void EditController::edited()
     std::vector<TrayOp> tray;
     if (!m_editor->complete()) {
         const Schedule& order = m_editor->schedule();
-        // F, then I or B
-        std::vector<char> there(
-            static_cast<std::size_t>(order.stages) * static_cast<std::size_t>(order.microbatches) * 2, 1);
-        auto at = [&](int stage, int microbatch, int what) {
-            return (static_cast<std::size_t>(stage) * static_cast<std::size_t>(order.microbatches) +
-                    static_cast<std::size_t>(microbatch)) *
-                       2 +
-                   static_cast<std::size_t>(what);
-        };
-        for (const Op& op : m_editor->unplaced())
-            if (!isWeightGrad(op.kind)) there[at(op.stage, op.microbatch, isForward(op.kind) ? 0 : 1)] = 0;
-        for (const Op& op : m_editor->unplaced()) {
-            const bool forward = isForward(op.kind), last = op.stage + 1 == order.stages;
-            const bool ready = forward                 ? op.stage == 0 || there[at(op.stage - 1, op.microbatch, 0)] != 0
-                               : isWeightGrad(op.kind) ? there[at(op.stage, op.microbatch, 1)] != 0
-                                                       : there[at(op.stage, op.microbatch, 0)] != 0 &&
-                                                             (last || there[at(op.stage + 1, op.microbatch, 1)] != 0);
+        const auto& unplaced = m_editor->unplaced();
+        const std::unordered_set<Op> missing(unplaced.begin(), unplaced.end());
+        for (const Op& op : unplaced) {
+            bool ready = true;
+            order.graph.eachNeed(op, order.stages, [&](const Need& need, int stage) {
+                Op input = asKind(op, need.kind);
+                input.stage = static_cast<std::uint16_t>(stage);
+                ready = ready && !missing.contains(input) && !missing.contains(asKind(input, need.orKind));
+            });
             tray.push_back({op, order.placement.rankOf(op.stage, op.microbatch), ready});
         }
     }
