@@ -199,7 +199,7 @@ public:
                 });
         }
         for (const auto& [option, one] : made) {
-            if (option->m_excluded) one->excludes(made.at(option->m_excluded));
+            if (!option->m_excluded.empty()) one->excludes(app.get_option(option->m_excluded));
             if (set.m_watch && !one->get_lnames().empty())
                 one->each([given = set.m_watch, name = "--" + one->get_lnames().front()](const std::string& value) {
                     (*given)[name] = value;

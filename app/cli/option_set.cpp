@@ -1,40 +1,6 @@
 #include "app/cli/option_set.h"
 
-#include <algorithm>
-
-#include <fmt/core.h>
-
-#include "schedules/base/text.h"
-
 namespace stagewright {
-
-OptionCheck wholeNumber(std::int64_t least, std::int64_t most)
-{
-    return [least, most](const std::string& text) {
-        const auto value = wholeOf<std::int64_t>(text);
-        if (value && *value >= least && *value <= most) return std::string();
-        return fmt::format("takes a whole number from {} to {}, not '{}'", least, most, text);
-    };
-}
-
-OptionCheck realNumber(double least, double most)
-{
-    return [least, most](const std::string& text) {
-        const auto value = numberOf(text);
-        if (value && *value >= least && *value <= most) return std::string();
-        return fmt::format("takes a number from {} to {}, not '{}'", least, most, text);
-    };
-}
-
-OptionCheck oneOf(std::vector<std::string> names)
-{
-    return [names = std::move(names)](const std::string& text) {
-        if (std::find(names.begin(), names.end(), text) != names.end()) return std::string();
-        const std::string near = nearestName(text, names);
-        return fmt::format("takes one of {}, not '{}'{}", listed(names), text,
-                           near.empty() ? "" : "; did you mean " + near + "?");
-    };
-}
 
 Option::Option(std::string names, Place place, std::string help, bool flag)
     : m_names(std::move(names)), m_place(std::move(place)), m_help(std::move(help)), m_flag(flag)
@@ -47,7 +13,7 @@ Option& Option::form(std::string text)
     return *this;
 }
 
-Option& Option::check(OptionCheck check)
+Option& Option::check(ValueCheck check)
 {
     m_check = std::move(check);
     return *this;
@@ -84,9 +50,9 @@ Option& Option::given(bool& given)
     return *this;
 }
 
-Option& Option::excludes(const Option& other)
+Option& Option::excludes(std::string name)
 {
-    m_excluded = &other;
+    m_excluded = std::move(name);
     return *this;
 }
 

@@ -12,14 +12,9 @@
 #include <variant>
 #include <vector>
 
-namespace stagewright {
+#include "schedules/base/value_check.h"
 
-// What is wrong with a value as it was typed, as the end of a sentence ("takes a whole number from 1 to 8, not '9'");
-// "": nothing.
-using OptionCheck = std::function<std::string(const std::string& text)>;
-OptionCheck wholeNumber(std::int64_t least, std::int64_t most);
-OptionCheck realNumber(double least, double most);
-OptionCheck oneOf(std::vector<std::string> names);
+namespace stagewright {
 
 // An option as it is on the command line: its long name, and its value as typed; of a flag none.
 struct TypedOption {
@@ -35,15 +30,15 @@ public:
 
     Option(std::string names, Place place, std::string help, bool flag);
 
-    Option& form(std::string text);   // how --help shows the value: "FILE"
-    Option& check(OptionCheck check); // of each value
+    Option& form(std::string text);  // how --help shows the value: "FILE"
+    Option& check(ValueCheck check); // of each value
     Option& required();
-    Option& each();                        // a list takes one value each time it is given, else all that follow
-    Option& commas();                      // a list's values may be separated by commas
-    Option& values(int least, int most);   // how many values a list takes each time
-    Option& given(bool& given);            // set where it is on the command line
-    Option& excludes(const Option& other); // not both
-    Option& replaces();                    // names a file that is replaced: none that the call also reads
+    Option& each();                      // a list takes one value each time it is given, else all that follow
+    Option& commas();                    // a list's values may be separated by commas
+    Option& values(int least, int most); // how many values a list takes each time
+    Option& given(bool& given);          // set where it is on the command line
+    Option& excludes(std::string name);  // not both; the other one's long name, "--costs"
+    Option& replaces();                  // names a file that is replaced: none that the call also reads
 
 private:
     friend class CallReader;
@@ -51,9 +46,9 @@ private:
     Place m_place;
     std::string m_help;
     std::string m_form;
-    OptionCheck m_check;
+    ValueCheck m_check;
     bool* m_given = nullptr;
-    const Option* m_excluded = nullptr;
+    std::string m_excluded;
     int m_least = 0, m_most = 0; // 0: as the place's type takes
     bool m_flag;
     bool m_required = false;

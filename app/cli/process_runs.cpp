@@ -17,7 +17,6 @@
 
 #include "app/cli/command.h"
 #include "app/cli/commands.h"
-#include "app/cli/option_set.h"
 #include "app/cli/session.h"
 #include "app/cli/version.h"
 #include "app/launch/mpi_start.h"
@@ -185,15 +184,6 @@ private:
 };
 
 } // namespace
-
-void addProcessOptions(OptionSet& verb, ProcessOptions& options)
-{
-    verb.flag("--processes", options.processes, "Run ranks as processes that mpirun starts, instead of threads");
-    verb.value("--ranks-per-process", &options.perProcess,
-               "Ranks that share a process, with --processes or under mpirun [1]")
-        .form("N")
-        .check(wholeNumber(1, 4096));
-}
 
 std::optional<int> launchedProcesses() { return mpi::launchedProcesses(); }
 

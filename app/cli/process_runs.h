@@ -11,16 +11,8 @@
 
 namespace stagewright {
 
-class OptionSet;
 class ProcessJob;
 class Session;
-
-// Of record; of check the count is given with --processes.
-struct ProcessOptions {
-    bool processes = false;
-    int perProcess = 1; // ranks
-};
-void addProcessOptions(OptionSet& verb, ProcessOptions& options);
 
 // How many processes mpirun or srun started, this one among them; none: this is a call by hand.
 std::optional<int> launchedProcesses();

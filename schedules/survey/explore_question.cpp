@@ -270,16 +270,14 @@ std::string noteOf(const SweepRow& row, const ExploreQuestion& question)
     return joined(words, "; ");
 }
 
-SweepSources exploreSources()
+SweepSource exploreSource()
 {
-    SweepSources sources;
-    sources.schedule = [](const SweepPoint& point) -> Result<Schedule> {
+    return [](const SweepPoint& point) -> Result<SweepCase> {
         if (point.shape.ranks * point.shape.microbatches > mostSearched && searches(point.schedule))
             return fail(ErrorCode::Usage,
                         fmt::format("its search takes too long above {} ranks × microbatches", mostSearched));
-        return scheduleOf(point);
+        return libraryCase(point);
     };
-    return sources;
 }
 
 SurveyField schedulesField(std::string fallback, std::string none)

@@ -68,7 +68,7 @@ std::string overCap(const SweepRow& row, const ExploreQuestion& question);
 // Why a schedule is impossible or over the cap, and what else it changes.
 std::string noteOf(const SweepRow& row, const ExploreQuestion& question);
 // The library's, without those that search for too long: above 4,096 ranks × microbatches their reason says so.
-SweepSources exploreSources();
+SweepSource exploreSource();
 // "gpipe,zb-h1" or "" for `fallback`. Usage: an unknown schedule, or none.
 Result<std::vector<std::string>> schedulesAsked(const SurveyQuestion& question, std::vector<std::string> fallback);
 SurveyField schedulesField(std::string fallback, std::string none);

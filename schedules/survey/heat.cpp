@@ -118,7 +118,7 @@ Result<SurveyAnswer> heatAnswer(const SurveyQuestion& asked, const Progress& pro
     const auto across = parameterOf(asked.text("across")), up = parameterOf(asked.text("up"));
     if (across == up) return fail(ErrorCode::Usage, "across and up are the same parameter", "take two different ones");
     HeatPicture picture = heatOf(question, *across, *up, std::move(schedules));
-    picture.rows = sweep(pointsOf(picture), exploreSources(), progress);
+    picture.rows = sweep(pointsOf(picture), exploreSource(), progress);
     return SurveyAnswer{.setup = setupOf(question),
                         .tables = {heatTable(picture)},
                         .units = exploreUnits,

@@ -66,7 +66,7 @@ Result<SurveyAnswer> lineAnswer(const SurveyQuestion& asked, const Progress& pro
     const ExploreQuestion question = ExploreQuestion::of(asked);
     STAGEWRIGHT_TRY(auto schedules, schedulesAsked(asked, {}));
     LinesPicture picture = linesOf(question, *parameterOf(asked.text("across")), std::move(schedules));
-    picture.rows = sweep(pointsOf(picture), exploreSources(), progress);
+    picture.rows = sweep(pointsOf(picture), exploreSource(), progress);
     return SurveyAnswer{.setup = setupOf(question),
                         .tables = {lineTable(picture)},
                         .units = exploreUnits,

@@ -68,7 +68,7 @@ Plot memoryPlot(const std::vector<SweepRow>& rows, const std::vector<ExploreBoun
 Result<SurveyAnswer> memoryAnswer(const SurveyQuestion& asked, const Progress& progress)
 {
     const ExploreQuestion question = ExploreQuestion::of(asked);
-    const std::vector<SweepRow> rows = sweep(memoryPoints(question), exploreSources(), progress);
+    const std::vector<SweepRow> rows = sweep(memoryPoints(question), exploreSource(), progress);
     const std::vector<ExploreBound> bounds = boundsOf(question, progress);
     return SurveyAnswer{.setup = setupOf(question),
                         .tables = {memoryTable(rows, question), boundTable(bounds)},

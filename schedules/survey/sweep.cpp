@@ -40,18 +40,14 @@ SweepPoint unitPoint(const std::string& schedule, const Shape& shape, const Cost
 
 Bytes SweepRow::peak() const { return peaks.empty() ? 0 : *std::max_element(peaks.begin(), peaks.end()); }
 
-Result<Schedule> scheduleOf(const SweepPoint& point, const SweepSources& sources)
+Result<SweepCase> libraryCase(const SweepPoint& point)
 {
-    return sources.schedule ? sources.schedule(point) : makeSchedule(point.schedule, point.shape);
+    STAGEWRIGHT_TRY(auto schedule, makeSchedule(point.schedule, point.shape));
+    CostModel costs = CostModel::uniform(schedule, point.units);
+    return SweepCase{std::move(schedule), std::move(costs)};
 }
 
-Result<CostModel> costsOf(const Schedule& schedule, const SweepPoint& point, const SweepSources& sources)
-{
-    if (sources.costs) return sources.costs(schedule, point);
-    return CostModel::uniform(schedule, point.units);
-}
-
-SweepRow simulatePoint(const SweepPoint& point, const SweepSources& sources)
+SweepRow simulatePoint(const SweepPoint& point, const SweepSource& source)
 {
     SweepRow row;
     row.point = point;
@@ -61,10 +57,10 @@ SweepRow simulatePoint(const SweepPoint& point, const SweepSources& sources)
         return row;
     };
     try {
-        const auto schedule = scheduleOf(point, sources);
-        if (!schedule) return wrong(schedule.error());
-        const auto costs = costsOf(*schedule, point, sources);
-        if (!costs) return wrong(costs.error());
+        const auto made = source ? source(point) : libraryCase(point);
+        if (!made) return wrong(made.error());
+        const Schedule* schedule = &made->schedule;
+        const CostModel* costs = &made->costs;
         auto result = simulate(*schedule, *costs);
         if (!result) return wrong(result.error());
         const SimFigures figures = figuresOf(*schedule, *result);
@@ -87,8 +83,8 @@ SweepRow simulatePoint(const SweepPoint& point, const SweepSources& sources)
     return row;
 }
 
-std::vector<SweepRow> sweep(const std::vector<SweepPoint>& points, const SweepSources& sources,
-                            const Progress& progress, const std::function<void(std::size_t, const SweepRow&)>& onRow)
+std::vector<SweepRow> sweep(const std::vector<SweepPoint>& points, const SweepSource& source, const Progress& progress,
+                            const std::function<void(std::size_t, const SweepRow&)>& onRow)
 {
     std::vector<SweepRow> rows(points.size());
     std::atomic<std::size_t> next{0};
@@ -96,7 +92,7 @@ std::vector<SweepRow> sweep(const std::vector<SweepPoint>& points, const SweepSo
     std::int64_t done = 0;
     const auto work = [&] {
         for (std::size_t i = next++; i < points.size() && !progress.cancelled(); i = next++) {
-            SweepRow row = simulatePoint(points[i], sources);
+            SweepRow row = simulatePoint(points[i], source);
             const std::lock_guard lock(mutex);
             rows[i] = std::move(row);
             if (onRow) onRow(i, rows[i]);

@@ -13,7 +13,7 @@
 
 namespace stagewright {
 
-// A point of a grid: a library schedule generated for a shape and timed with unit costs, unless SweepSources say
+// A point of a grid: a library schedule generated for a shape and timed with unit costs, unless a SweepSource says
 // otherwise.
 struct SweepPoint {
     std::string schedule;       // "zb-h1", "bfs:order=descending"
@@ -51,18 +51,17 @@ struct SweepRow {
     double memoryValue(Bytes bytes) const { return static_cast<double>(bytes) / static_cast<double>(memoryUnit); }
 };
 
-struct SweepSources {
-    std::function<Result<Schedule>(const SweepPoint&)> schedule;                // empty: the library's
-    std::function<Result<CostModel>(const Schedule&, const SweepPoint&)> costs; // empty: the point's units
+struct SweepCase {
+    Schedule schedule;
+    CostModel costs;
 };
-
-Result<Schedule> scheduleOf(const SweepPoint& point, const SweepSources& sources = {});
-Result<CostModel> costsOf(const Schedule& schedule, const SweepPoint& point, const SweepSources& sources = {});
-SweepRow simulatePoint(const SweepPoint& point, const SweepSources& sources = {});
+using SweepSource = std::function<Result<SweepCase>(const SweepPoint&)>; // empty: libraryCase()
+Result<SweepCase> libraryCase(const SweepPoint& point);                  // of the library, with the point's units
+SweepRow simulatePoint(const SweepPoint& point, const SweepSource& source = {});
 
 // Every point, on two threads, reported row by row as they finish (onRow: one call at a time, from either thread, with
 // its index). Rows come in the order of the points. Cancelling leaves the rest undone; a point under way is finished.
-std::vector<SweepRow> sweep(const std::vector<SweepPoint>& points, const SweepSources& sources = {},
+std::vector<SweepRow> sweep(const std::vector<SweepPoint>& points, const SweepSource& source = {},
                             const Progress& progress = {},
                             const std::function<void(std::size_t, const SweepRow&)>& onRow = {});
 

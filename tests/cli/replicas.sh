@@ -67,7 +67,13 @@ refused '--cut: there is one replica' record --cut 0 -o "refused.stagewright"
 refused 'the layer is inside a stage' simulate -p 2 -m 4 --replicas 2 --stage-layers 3,3 --cut 0,2
 refused "can't shard gradients" simulate --replicas 2 --cut 0,2 --shard gradients
 refused 'with stashed weights' check -s pipedream -p 2 -m 4 --replicas 2 --cut 0,4
-refused 'these costs do not say how many samples' sweep -s 1f1b -p 2 -m 4 --replicas 2 --replica-batch 3x2,5x1
+# the costs of another run may be of any number of samples; a sweep takes those of units as simulate does
+run stagewright simulate -s 1f1b -p 2 -m 4 -o units.stagewright
+refused 'these costs do not say how many samples' sweep -s 1f1b -p 2 -m 4 --costs-from units.stagewright#1 --replicas 2 --replica-batch 3x2,5x1
+run stagewright simulate -s 1f1b -p 2 -m 4 --replicas 2 --replica-batch 3x2,5x1 --json --log-level error
+alike=$(json makespan)
+run stagewright sweep -s 1f1b -p 2 -m 4 --replicas 2 --replica-batch 3x2,5x1 --json --log-level error
+expect_same "$(json rows 0 makespan)" "$alike"
 refused '2 shares of the batch for 3 replicas' simulate --replicas 3 --replica-batch 3,5
 refused '--collectives: trained ranks exchange their pieces point to point' record --replicas 2 --shard weights --collectives tree -o "refused.stagewright"
 refused 'a single replica has none to share with' check -s 1f1b --shard optimizer

@@ -32,13 +32,11 @@ private slots:
     {
         const auto point = unitPoint("gpipe", Shape(2, 4), {});
         QVERIFY(!simulatePoint(point).peaks.empty());
-        SweepSources sources;
-        sources.costs = [](const Schedule& schedule, const SweepPoint& at) -> Result<CostModel> {
-            CostModel costs = CostModel::uniform(schedule, at.units);
-            for (StageMemory& stage : costs.memory) stage = {};
-            return costs;
-        };
-        const SweepRow row = simulatePoint(point, sources);
+        const SweepRow row = simulatePoint(point, [](const SweepPoint& at) {
+            auto made = libraryCase(at);
+            for (StageMemory& stage : made->costs.memory) stage = {};
+            return made;
+        });
         QVERIFY(row.good() && row.peaks.empty());
         // no peak, no error
         QVERIFY2(QRegularExpression(",,[0-9]+,\n$").match(QString::fromStdString(sweepCsv({row}))).hasMatch(),

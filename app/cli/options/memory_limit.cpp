@@ -5,9 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "app/cli/option_set.h"
-#include "app/cli/options/cost_options.h"
-#include "app/cli/options/options.h"
 #include "schedules/base/quantity.h"
 #include "schedules/base/text.h"
 #include "traces/lessons/reports.h"
@@ -176,18 +173,6 @@ Result<std::vector<Bytes>> readRankMemory(const std::string& text, const Schedul
                   : given.size() == 1   ? 0
                                         : static_cast<std::size_t>(schedule.replicaOf(static_cast<int>(rank)))]);
     return out;
-}
-
-void addMemoryOptions(OptionSet& verb, std::string& memoryLimit, std::string& rankMemory)
-{
-    verb.value("--memory-limit", &memoryLimit,
-               "Activations a rank may hold: 4, 64MB, or 60% of holding every microbatch, once or for each rank of a "
-               "pipeline; an order that needs more is refused, naming rank and op")
-        .form("X|SIZE|P%[,…]");
-    verb.value("--rank-memory", &rankMemory,
-               "Everything a rank may hold, or one size for each rank or replica; emulated by counting: an allocation "
-               "beyond it ends the training and names rank and op")
-        .form("SIZE[,SIZE…]");
 }
 
 } // namespace stagewright

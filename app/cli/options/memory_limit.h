@@ -13,8 +13,6 @@
 
 namespace stagewright {
 
-class OptionSet;
-
 bool isPlainNumber(const std::string& text);
 
 // Microbatch-activations as a plain number where costs count in units, bytes with a suffix ("64MB") where they count
@@ -34,8 +32,5 @@ Result<std::vector<Bytes>> checkMemoryLimit(const std::string& text, const Sched
 // --rank-memory: all that a rank may hold while it trains, by rank (TrainingOptions::rankMemory), from one size for all
 // or one for each replica or rank. Empty text: no limits.
 Result<std::vector<Bytes>> readRankMemory(const std::string& text, const Schedule& schedule);
-
-// --memory-limit and --rank-memory, of what is trained.
-void addMemoryOptions(OptionSet& verb, std::string& memoryLimit, std::string& rankMemory);
 
 } // namespace stagewright

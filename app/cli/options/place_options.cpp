@@ -7,8 +7,8 @@
 #include <fmt/core.h>
 
 #include "app/cli/options/files.h"
-#include "app/cli/options/options.h"
 #include "app/launch/shell_words.h"
+#include "schedules/setup/prepare.h"
 
 namespace stagewright {
 
@@ -30,60 +30,41 @@ std::string fileIn(const TypedOption& option)
 
 } // namespace
 
-void addHostOption(OptionSet& verb, PlaceOptions& options, const char* what)
+Result<void> placeHonours(const Setup& setup)
 {
-    verb.value("--host", &options.host, what).form("NAME");
-    verb.typed(options.typed);
-}
-
-void addPlaceOptions(OptionSet& verb, PlaceOptions& options)
-{
-    addHostOption(verb, options, "Record on this host; see 'stagewright hosts'");
-    verb.value("--slurm", &options.slurm,
-               "Record in Slurm's queue, there or here; any long option of sbatch: nodes=2, gpus-per-node=8, "
-               "partition=NAME; repeat it")
-        .form("KEY=VALUE")
-        .each();
-    verb.flag("--script-only", options.scriptOnly, "With --slurm: print the batch script instead of submitting it");
-    verb.flag("--detach", options.detach,
-              "With --host or --slurm: start it and return; 'stagewright hosts attach' follows it");
-}
-
-Result<void> placeHonours(const PlaceOptions& place, const std::map<std::string, std::string>& given)
-{
-    if (place.scriptOnly && place.slurm.empty())
+    if (setup.scriptOnly && setup.slurm.empty())
         return fail(ErrorCode::Usage, "--script-only writes a script for Slurm, and there is no --slurm",
                     "add --slurm KEY=VALUE, such as --slurm nodes=1");
-    if (place.detach && !place.elsewhere())
+    if (setup.detach && !setup.elsewhere())
         return fail(ErrorCode::Usage, "--detach needs --host or --slurm", "add one of them");
-    if (place.detach && place.scriptOnly)
+    if (setup.detach && setup.scriptOnly)
         return fail(ErrorCode::Usage, "--detach and --script-only can't be combined", "choose one of them");
-    if (place.elsewhere() && given.contains("--job"))
+    if (setup.elsewhere() && setup.names("--job"))
         return fail(ErrorCode::Usage, "--job is the folder over there, which --host and --slurm choose",
                     "leave it out");
-    if (place.elsewhere() && given.contains("--keep-trace"))
+    if (setup.elsewhere() && setup.names("--keep-trace"))
         return fail(ErrorCode::Usage, "--keep-trace writes a file where the GPUs are, and it is not fetched",
                     "omit it, or record there by hand");
-    STAGEWRIGHT_CHECK(slurmOptions(place));
+    STAGEWRIGHT_CHECK(slurmOptions(setup));
     return {};
 }
 
-Result<std::vector<SlurmOption>> slurmOptions(const PlaceOptions& place)
+Result<std::vector<SlurmOption>> slurmOptions(const Setup& setup)
 {
     std::vector<SlurmOption> options;
-    for (const std::string& text : place.slurm) {
+    for (const std::string& text : setup.slurm) {
         STAGEWRIGHT_TRY(auto option, parseSlurmOption(text));
         options.push_back(std::move(option));
     }
     return options;
 }
 
-Result<TravelCall> travelCall(const std::string& verb, const PlaceOptions& place,
+Result<TravelCall> travelCall(const std::string& verb, const std::vector<TypedOption>& typed,
                               const std::vector<std::string>& leftOut)
 {
     TravelCall call;
     call.arguments.push_back(verb);
-    for (const TypedOption& option : place.typed) {
+    for (const TypedOption& option : typed) {
         if (std::find(staysHere.begin(), staysHere.end(), option.name) != staysHere.end()) continue;
         const std::string shown = option.value ? option.name + "=" + *option.value : option.name;
         call.shown.push_back(shown);

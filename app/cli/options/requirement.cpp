@@ -6,8 +6,6 @@
 
 #include <fmt/core.h>
 
-#include "app/cli/options/cost_options.h"
-#include "app/cli/options/options.h"
 #include "app/cli/text/figures.h"
 #include "schedules/base/text.h"
 

@@ -125,4 +125,11 @@ std::string describe(const StoredRun& stored)
     return fmt::format("{}#{} {}", stored.file, stored.run.info.id, stored.run.info.name);
 }
 
+RunReference parseRunReference(const std::string& text)
+{
+    const auto hash = text.rfind('#');
+    if (hash == std::string::npos || hash == 0 || fileExists(text)) return {text, {}};
+    return {text.substr(0, hash), text.substr(hash + 1)};
+}
+
 } // namespace stagewright

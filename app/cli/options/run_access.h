@@ -5,7 +5,6 @@
 #include <stop_token>
 #include <string>
 
-#include "app/cli/options/options.h"
 #include "schedules/base/progress.h"
 #include "schedules/base/result.h"
 #include "traces/run/run.h"
@@ -14,6 +13,13 @@
 namespace stagewright {
 
 class Session;
+
+// "demo.stagewright#3" → file and run; without # the run is "".
+struct RunReference {
+    std::string file;
+    std::string run;
+};
+RunReference parseRunReference(const std::string& text);
 
 struct StoredRun {
     std::string file;

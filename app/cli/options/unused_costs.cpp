@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "app/cli/options/cost_options.h"
 #include "app/cli/options/files.h"
 #include "app/cli/session.h"
 #include "schedules/base/hashing.h"
@@ -19,11 +18,11 @@ namespace {
 
 struct OptionVariation {
     std::string what;
-    CostOptions changed;
+    Setup changed;
 };
 
 // Tries another number for each kind that is written in unit costs.
-void addKinds(const CostOptions& options, std::vector<OptionVariation>& out)
+void addKinds(const Setup& options, std::vector<OptionVariation>& out)
 {
     const auto parts = split(options.costs, ",");
     for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -40,7 +39,7 @@ void addKinds(const CostOptions& options, std::vector<OptionVariation>& out)
 }
 
 // Options that are given, each with another value or left out.
-std::vector<OptionVariation> optionVariations(const CostOptions& options)
+std::vector<OptionVariation> optionVariations(const Setup& options)
 {
     std::vector<OptionVariation> out;
     const auto add = [&](const char* what, bool given, auto&& change) {
@@ -48,15 +47,14 @@ std::vector<OptionVariation> optionVariations(const CostOptions& options)
         OptionVariation& one = out.emplace_back(OptionVariation{what, options});
         change(one.changed);
     };
-    add("--comm", options.comm > 0, [&](CostOptions& other) { other.comm = 2 * options.comm; });
-    add("--link", !options.link.empty(), [](CostOptions& other) { other.link = "1s,1B/s"; });
-    add("--free-at-input", options.freedAtInput != 0, [](CostOptions& other) { other.freedAtInput /= 2; });
-    add("--keep", options.keep > 0, [](CostOptions& other) { other.keep /= 2; });
-    add("--input-share", options.inputShare >= 0,
-        [](CostOptions& other) { other.inputShare = other.inputShare / 2 + 0.1; });
-    add("--stage-layers", !options.stageLayers.empty(), [](CostOptions& other) { other.stageLayers.front() += 1; });
-    add("--perturb", !options.perturb.empty(), [](CostOptions& other) { other.perturb.clear(); });
-    add("--seed", options.seed != 1, [](CostOptions& other) { other.seed = 1; });
+    add("--comm", options.comm > 0, [&](Setup& other) { other.comm = 2 * options.comm; });
+    add("--link", !options.link.empty(), [](Setup& other) { other.link = "1s,1B/s"; });
+    add("--free-at-input", options.freeAtInput != 0, [](Setup& other) { other.freeAtInput /= 2; });
+    add("--keep", options.keep > 0, [](Setup& other) { other.keep /= 2; });
+    add("--input-share", options.inputShare >= 0, [](Setup& other) { other.inputShare = other.inputShare / 2 + 0.1; });
+    add("--stage-layers", !options.stageLayers.empty(), [](Setup& other) { other.stageLayers.front() += 1; });
+    add("--perturb", !options.perturb.empty(), [](Setup& other) { other.perturb.clear(); });
+    add("--seed", options.seed != 1, [](Setup& other) { other.seed = 1; });
     const bool file = options.costs.ends_with(".json") || options.costs.starts_with("analytic:");
     if (!options.costs.empty() && !file) addKinds(options, out);
     return out;
@@ -87,7 +85,7 @@ Result<std::uint64_t> simulatedOutcome(const Schedule& schedule, const CostModel
     return digest.value();
 }
 
-std::vector<std::string> costsWithoutEffect(const CostOptions& options, const CostOutcome& outcome, std::size_t ops)
+std::vector<std::string> costsWithoutEffect(const Setup& options, const CostOutcome& outcome, std::size_t ops)
 {
     std::vector<std::string> out;
     std::vector<VariedCosts> keys;
@@ -98,7 +96,7 @@ std::vector<std::string> costsWithoutEffect(const CostOptions& options, const Co
     if ((variations.size() + keys.size()) * ops > mostTriedOps) return out;
     const auto before = outcome(options);
     if (!before) return out;
-    const auto same = [&](const CostOptions& other) -> std::optional<bool> {
+    const auto same = [&](const Setup& other) -> std::optional<bool> {
         const auto after = outcome(other);
         return after ? std::optional(*after == *before) : std::nullopt;
     };
@@ -107,11 +105,11 @@ std::vector<std::string> costsWithoutEffect(const CostOptions& options, const Co
     for (const VariedCosts& key : keys) {
         if (!out.empty() && key.what.starts_with(out.back() + ".")) continue; // said as a whole
         if (!out.empty() && key.what.starts_with(out.back() + "[")) continue;
-        CostOptions other = options;
-        other.document = key.text;
+        Setup other = options;
+        other.costsText = key.text;
         auto equal = same(other);
         if (!equal) {
-            other.document = key.without;
+            other.costsText = key.without;
             equal = same(other);
         }
         if (equal.value_or(false)) out.push_back(key.what);
@@ -119,7 +117,7 @@ std::vector<std::string> costsWithoutEffect(const CostOptions& options, const Co
     return out;
 }
 
-void tellUnusedCosts(const CostOptions& options, const CostOutcome& outcome, std::size_t ops, const std::string& of,
+void tellUnusedCosts(const Setup& options, const CostOutcome& outcome, std::size_t ops, const std::string& of,
                      Session& session)
 {
     const std::vector<std::string> unused = costsWithoutEffect(options, outcome, ops);

@@ -7,9 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "app/cli/options/options.h"
 #include "schedules/base/result.h"
 #include "schedules/messages/channels.h"
+#include "schedules/model/cost_model.h"
+#include "schedules/model/schedule.h"
+#include "schedules/setup/setup.h"
 
 namespace stagewright {
 
@@ -18,16 +20,16 @@ class Session;
 inline constexpr std::size_t mostTriedOps = 2'000'000; // of all outcomes together: a few seconds
 
 // All that costs can change in what a verb answers, as one number.
-using CostOutcome = std::function<Result<std::uint64_t>(const CostOptions&)>;
+using CostOutcome = std::function<Result<std::uint64_t>(const Setup&)>;
 // times and memory
 Result<std::uint64_t> simulatedOutcome(const Schedule& schedule, const CostModel& costs, const Channels& channels = {});
 
 // Options, kinds of unit costs and keys of a cost file, as they are written: "--keep", "OPT", "launch_ns". ops: that
 // one outcome takes; none are tried where all would take too long.
-std::vector<std::string> costsWithoutEffect(const CostOptions& options, const CostOutcome& outcome, std::size_t ops);
+std::vector<std::string> costsWithoutEffect(const Setup& options, const CostOutcome& outcome, std::size_t ops);
 
 // "--keep is not used: no stage recomputes …", in one line where there are several. of: "1f1b".
-void tellUnusedCosts(const CostOptions& options, const CostOutcome& outcome, std::size_t ops, const std::string& of,
+void tellUnusedCosts(const Setup& options, const CostOutcome& outcome, std::size_t ops, const std::string& of,
                      Session& session);
 
 } // namespace stagewright

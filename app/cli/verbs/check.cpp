@@ -5,11 +5,9 @@
 #include <fmt/core.h>
 
 #include "app/cli/command.h"
-#include "app/cli/options/channel_options.h"
-#include "app/cli/options/cost_options.h"
 #include "app/cli/options/memory_limit.h"
-#include "app/cli/options/options.h"
-#include "app/cli/options/replica_options.h"
+#include "app/cli/options/setup_options.h"
+#include "app/cli/options/setup_sources.h"
 #include "app/cli/options/training_options.h"
 #include "app/cli/process_runs.h"
 #include "app/cli/progress_line.h"
@@ -39,31 +37,15 @@ namespace stagewright {
 namespace {
 
 struct CheckChoice {
-    ScheduleOptions schedule;
-    RecomputeOptions recompute;
-    ReplicaOptions replicas;
-    TrainingChoice choice;
-    ChannelOptions channels;
-    double comm = -1;
-    std::string link;
-    std::vector<std::string> perturb;
-    std::string backend;
-    std::string model = "layers=8,hidden=32,heads=2,seq=16";
-    bool modelGiven = false;
-    std::vector<int> stageLayers; // of named schedules and those with as many stages
-    int steps = 2;
-    int microbatchSize = 2;
-    std::int64_t seed = 1;
-    int processes = 0; // 0: ranks are threads
-    std::string memoryLimit;
-    std::string rankMemory;
-    PlaceOptions place;
+    Setup setup;
+    std::vector<TypedOption> typed; // the call as it was given
+    int processes = 0;              // 0: ranks are threads
 };
 
 std::string yesNo(bool value) { return value ? "yes" : "no"; }
 
 // --shard, --gather and --reduce as the lists have them; empty where they have no such ops.
-std::array<std::string, 3> sharingWords(const ReplicaSharing& sharing)
+std::array<std::string, 3> sharingWords(const ReplicaLists& sharing)
 {
     if (!sharing.shared) return {};
     const Bytes bucket = sharing.sharding.bucket;
@@ -74,13 +56,12 @@ std::array<std::string, 3> sharingWords(const ReplicaSharing& sharing)
 }
 
 // Nothing is named, and nothing changes what ranks wait for.
-bool checksStateGrid(const CheckChoice& options)
+bool checksStateGrid(const Setup& setup)
 {
-    const bool plainMessages = options.channels.sends == "buffered" && !limitsMessages(options.channels) &&
-                               options.channels.lower.empty() && options.memoryLimit.empty() &&
-                               options.rankMemory.empty();
-    return options.schedule.schedules.empty() && !options.replicas.any() && plainMessages && options.perturb.empty() &&
-           options.link.empty() && options.comm < 0 && options.stageLayers.empty();
+    const bool plainMessages = setup.sends == "buffered" && !limitsMessages(setup) && setup.lower.empty() &&
+                               setup.memoryLimit.empty() && setup.rankMemory.empty();
+    return setup.schedules.empty() && !setup.sharesState() && plainMessages && setup.perturb.empty() &&
+           setup.link.empty() && setup.comm < 0 && setup.stageLayers.empty();
 }
 
 // Of the last step, by rank, as the transport counts what a rank receives.
@@ -98,9 +79,10 @@ Json trafficJson(const std::vector<RankTraffic>& traffic)
 
 // The registry with every variant, on the requested shape or the nearest one that a schedule takes; without those that
 // halve microbatches where these have an odd number of samples.
-std::vector<Schedule> everySchedule(const ShapeOptions& wanted, int microbatchSize, std::vector<std::string>& leftOut)
+std::vector<Schedule> everySchedule(const Setup& wanted, std::vector<std::string>& leftOut)
 {
-    const Shape shape(wanted.ranks, wanted.microbatches, wholeOf<int>(wanted.chunks).value_or(0));
+    const Shape shape(wanted.ranks, wanted.microbatches, wanted.chunks);
+    const int microbatchSize = wanted.microbatchSize;
     std::vector<Schedule> schedules;
     for (const ScheduleInfo& info : allSchedules()) {
         for (const std::string& name : variantsOf(info)) {
@@ -135,9 +117,9 @@ std::string whyUnusable(std::string_view name)
 }
 
 // Its layers, one for each stage where the schedule has more.
-std::shared_ptr<const Workload> workloadFor(const Schedule& schedule, const std::shared_ptr<const Workload>& workload)
+std::shared_ptr<const Workload> workloadFor(int stages, const std::shared_ptr<const Workload>& workload)
 {
-    return workload->layers() < schedule.stages ? workload->withLayers(schedule.stages) : workload;
+    return workload->layers() < stages ? workload->withLayers(stages) : workload;
 }
 
 // Why a schedule can't be split by --stage-layers; empty: it can.
@@ -239,7 +221,7 @@ Result<bool> compareDouble(const TrainingOptions& training, Session& session, Ta
 // A schedule, what its replicas share, and how its messages travel.
 struct Checked {
     std::shared_ptr<const CheckedSchedule> schedule;
-    ReplicaSharing sharing;
+    ReplicaLists sharing; // its schedule is moved out
     ChannelChoice messages{};
 };
 
@@ -247,14 +229,14 @@ struct Checked {
 // checked yet.
 struct Asked {
     std::shared_ptr<const CheckedSchedule> chosen;
-    TrainedReplicas trained;
+    ReplicaLists trained;
 
     Result<Checked> checked() &&
     {
         const std::string label = trained.schedule.name;
         auto schedule = CheckedSchedule::after(chosen, std::move(trained.schedule));
         if (!schedule) return tl::unexpected(std::move(schedule.error()).with(label));
-        return Checked{std::move(*schedule), std::move(trained.sharing)};
+        return Checked{std::move(*schedule), std::move(trained)};
     }
 };
 
@@ -275,10 +257,10 @@ Result<void> allArrive(const Schedule& lists, const Channels& channels)
 }
 
 // The lists that are tried are those that ranks run under rendezvous: the training takes the same ones.
-Result<void> chooseMessages(Checked& checked, const ChannelOptions& options, Session& session)
+Result<void> chooseMessages(Checked& checked, const Setup& setup, const SetupSources& sources)
 {
     const CheckedSchedule& schedule = *checked.schedule;
-    STAGEWRIGHT_TRY(auto chosen, chooseChannels(schedule.given(), schedule.cameLowered(), options, session));
+    STAGEWRIGHT_TRY(auto chosen, chooseChannels(schedule.given(), schedule.cameLowered(), setup, sources));
     checked.messages = chosen;
     std::shared_ptr<const Schedule> lowered;
     if (chosen.lowering) {
@@ -288,30 +270,25 @@ Result<void> chooseMessages(Checked& checked, const ChannelOptions& options, Ses
 }
 
 // Slow ranks, late launches and links of all trainings, in forward times of the first schedule's.
-Result<Perturbation> disturb(const CheckChoice& options, const std::vector<Checked>& schedules,
-                             TrainingOptions& training, Nanos& unit)
+Result<Perturbation> disturb(const Setup& setup, const std::vector<Checked>& schedules, TrainingOptions& training,
+                             Nanos& unit)
 {
     int ranks = schedules.empty() ? 1 : schedules.front().schedule->compute().ranks;
     for (const Checked& checked : schedules) ranks = std::min(ranks, checked.schedule->compute().ranks);
-    auto perturbation = choosePerturbation(options.perturb, ranks);
+    auto perturbation = choosePerturbation(setup.perturb, ranks);
     if (!perturbation) return perturbation;
-    STAGEWRIGHT_CHECK(disturbsRealRun(*perturbation, options.steps));
-    if (!options.link.empty()) {
-        auto link = parseLink(options.link);
-        if (!link) return tl::unexpected(std::move(link.error()).with("--link"));
-        training.links.all = *link;
-    }
-    if (schedules.empty() || (options.comm < 0 && perturbation->links.empty() && perturbation->launches.empty()))
+    STAGEWRIGHT_CHECK(disturbsRealRun(*perturbation, setup.steps));
+    if (schedules.empty() || (setup.comm < 0 && perturbation->links.empty() && perturbation->launches.empty()))
         return perturbation;
     TrainingOptions plain = training;
     const Checked& first = schedules.front();
-    plain.workload = workloadFor(first.schedule->compute(), training.workload);
-    plain.stageLayers = options.stageLayers;
+    plain.workload = workloadFor(first.schedule->compute().stages, training.workload);
+    plain.stageLayers = setup.stageLayers;
     plain.sharding = first.sharing.sharding;
     plain.replicaSamples = first.sharing.samples;
     plain.cuts = first.sharing.cuts;
     STAGEWRIGHT_TRY(unit, measureForwardUnit(first.schedule, plain));
-    if (options.comm >= 0) training.links.all.latency = static_cast<Nanos>(options.comm * static_cast<double>(unit));
+    if (setup.comm >= 0) training.links.all.latency = static_cast<Nanos>(setup.comm * static_cast<double>(unit));
     setLatency(*perturbation, unit, training.links);
     return perturbation;
 }
@@ -319,47 +296,37 @@ Result<Perturbation> disturb(const CheckChoice& options, const std::vector<Check
 Result<int> runCheck(const CheckChoice& options, const std::shared_ptr<ProcessJob>& job, Session& session)
 {
     const bool speaks = !job || job->index() == 0; // other processes run ranks only
+    const Setup& setup = options.setup;
+    const SetupSources sources = sourcesOf(session);
     TrainingOptions training;
-    auto parsed = parseWorkload(options.model);
+    auto parsed = parseWorkload(setup.model);
     if (!parsed) return tl::unexpected(std::move(parsed.error()).with("--model"));
     const std::shared_ptr<const Workload> workload =
-        !options.modelGiven && !options.stageLayers.empty()
-            ? (*parsed)->withLayers(std::accumulate(options.stageLayers.begin(), options.stageLayers.end(), 0))
+        !setup.names("--model") && !setup.stageLayers.empty()
+            ? (*parsed)->withLayers(std::accumulate(setup.stageLayers.begin(), setup.stageLayers.end(), 0))
             : *parsed;
     training.workload = workload;
-    training.microbatchSize = options.microbatchSize;
-    training.seed = static_cast<std::uint64_t>(options.seed);
-    STAGEWRIGHT_CHECK(applyTo(options.choice, training));
-    if (!options.backend.empty()) STAGEWRIGHT_CHECK(checkDeviceUses(options.choice, options.backend));
+    STAGEWRIGHT_CHECK(applyTo(setup, training));
+    if (!setup.backend.empty()) STAGEWRIGHT_CHECK(checkDeviceUses(setup, setup.backend));
 
     std::vector<Asked> asked;
     std::vector<std::string> leftOut;
-    const auto overReplicas = [&](const std::string& name, const Schedule& one, const ReplicaOptions& replicas,
-                                  const ShapeOptions& wanted) -> Result<TrainedReplicas> {
-        STAGEWRIGHT_TRY(auto with, recomputed(one, options.recompute, session));
-        ReplicaOptions replicated = replicas;
-        replicated.layersOf = [&](int stages) {
-            return layersOfStages(*workloadFor(with, workload), stages, options.stageLayers);
-        };
-        return trainedReplicas(with, replicated, options.microbatchSize, [&](int microbatches) {
-            ShapeOptions shape = wanted;
-            shape.microbatches = microbatches;
-            auto other = chooseSchedule(name, shape, session);
-            if (!other) return Result<Schedule>(tl::unexpected(std::move(other.error())));
-            return recomputed((*other)->given(), options.recompute, session);
+    const auto overReplicas = [&](const std::string& name, const Schedule& one, const Setup& wanted) {
+        return trainedLists(one, name, wanted, sources, [&](int stages) {
+            return layersOfStages(*workloadFor(stages, workload), stages, setup.stageLayers);
         });
     };
-    for (const std::string& name : options.schedule.schedules) {
-        STAGEWRIGHT_TRY(auto schedule, chooseSchedule(name, options.schedule.shape, session));
-        auto several = overReplicas(name, schedule->given(), options.replicas, options.schedule.shape);
+    for (const std::string& name : setup.schedules) {
+        STAGEWRIGHT_TRY(auto schedule, chooseSchedule(name, setup, sources));
+        auto several = overReplicas(name, schedule->given(), setup);
         if (!several) return tl::unexpected(std::move(several.error()).with(name));
         asked.push_back({std::move(schedule), std::move(*several)});
     }
-    if (options.schedule.schedules.empty()) {
-        const bool shares =
-            options.replicas.shard != "none" || !options.replicas.gather.empty() || !options.replicas.reduce.empty();
-        for (const Schedule& one : everySchedule(options.schedule.shape, options.microbatchSize, leftOut)) {
-            auto several = overReplicas(one.name, one, options.replicas, options.schedule.shape);
+    const bool all = setup.schedules.empty();
+    if (all) {
+        const bool shares = setup.shard != "none" || !setup.gather.empty() || !setup.reduce.empty();
+        for (const Schedule& one : everySchedule(setup, leftOut)) {
+            auto several = overReplicas(one.name, one, setup);
             if (several)
                 asked.push_back({nullptr, std::move(*several)});
             else if (!shares || one.weights == WeightRule::Synchronous)
@@ -369,49 +336,47 @@ Result<int> runCheck(const CheckChoice& options, const std::shared_ptr<ProcessJo
         }
     }
     std::vector<Checked> grid;
-    if (checksStateGrid(options))
-        for (const GridCell& cell : stateGrid()) {
+    if (checksStateGrid(setup))
+        for (const Setup& cell : stateGrid(setup)) {
             // its ranks can't be spread evenly
-            if (job && cell.replicas.replicas * stateGridShape().ranks % job->count() != 0) continue;
-            STAGEWRIGHT_TRY(auto schedule, chooseSchedule(cell.schedule, stateGridShape(), session));
-            auto several = overReplicas(cell.schedule, schedule->given(), cell.replicas, stateGridShape());
-            if (!several) return tl::unexpected(std::move(several.error()).with(cell.schedule));
+            if (job && cell.replicas * cell.ranks % job->count() != 0) continue;
+            const std::string& name = cell.schedules.front();
+            STAGEWRIGHT_TRY(auto schedule, chooseSchedule(name, cell, sources));
+            auto several = overReplicas(name, schedule->given(), cell);
+            if (!several) return tl::unexpected(std::move(several.error()).with(name));
             STAGEWRIGHT_TRY(auto checked, Asked{std::move(schedule), std::move(*several)}.checked());
             grid.push_back(std::move(checked));
         }
     std::vector<Checked> trained;
-    ChannelOptions channels = options.channels;
-    if (options.schedule.schedules.empty() && channels.lower.empty() &&
-        (channels.sends == "rendezvous" || limitsMessages(channels))) {
+    Setup channels = setup;
+    if (all && channels.lower.empty() && (channels.sends == "rendezvous" || limitsMessages(channels))) {
         channels.lower = toText(Lowering{}); // said once, not for each schedule
         session.note(fmt::format("sends and receives inserted {}; --lower chooses another rule", channels.lower));
     }
     for (Asked& one : asked) {
         const Schedule& schedule = one.trained.schedule;
-        if (const std::string other = whyNotSplit(options.stageLayers, schedule); !other.empty()) {
-            if (!options.schedule.schedules.empty()) return fail(ErrorCode::Usage, other, "give one for each stage");
+        if (const std::string other = whyNotSplit(setup.stageLayers, schedule); !other.empty()) {
+            if (!all) return fail(ErrorCode::Usage, other, "give one for each stage");
             leftOut.push_back("skipped: " + other);
             continue;
         }
         if (job && schedule.ranks % job->count() != 0) {
             std::string what = fmt::format("{} has {} ranks, not to be spread evenly over {} processes", schedule.name,
                                            schedule.ranks, job->count());
-            if (!options.schedule.schedules.empty())
-                return fail(ErrorCode::Usage, std::move(what), "choose another -p or --processes");
+            if (!all) return fail(ErrorCode::Usage, std::move(what), "choose another -p or --processes");
             leftOut.push_back("skipped: " + what);
             continue;
         }
         STAGEWRIGHT_TRY(auto checked, std::move(one).checked());
         const Schedule& lists = checked.schedule->given();
         training.sharding = checked.sharing.sharding;
-        if (auto plan = planExecution(*checked.schedule);
-            options.schedule.schedules.empty() && (!plan || !checkSharing(lists, *plan, training)))
+        if (auto plan = planExecution(*checked.schedule); all && (!plan || !checkSharing(lists, *plan, training)))
             leftOut.push_back(
                 fmt::format("{} skipped: {}", lists.name,
                             plan ? checkSharing(lists, *plan, training).error().message : plan.error().message));
-        else if (auto chosen = chooseMessages(checked, channels, session); chosen)
+        else if (auto chosen = chooseMessages(checked, channels, sources); chosen)
             trained.push_back(std::move(checked));
-        else if (options.schedule.schedules.empty())
+        else if (all)
             leftOut.push_back(fmt::format("{} skipped: {}", lists.name, chosen.error().message));
         else
             return tl::unexpected(std::move(chosen.error()).with(lists.name));
@@ -419,17 +384,16 @@ Result<int> runCheck(const CheckChoice& options, const std::shared_ptr<ProcessJo
     std::vector<const Schedule*> given;
     for (const auto* each : {&trained, &grid})
         for (const Checked& one : *each) given.push_back(&one.schedule->given());
-    noteUnusedLayers(options.choice, given, session);
+    noteUnusedLayers(setup, given, session);
     for (const Checked& one : trained)
-        noteUnusedAlone(one.schedule->given(), {{"--comm", options.comm >= 0}, {"--link", !options.link.empty()}},
-                        session);
+        noteUnusedAlone(one.schedule->given(), {{"--comm", setup.comm >= 0}, {"--link", !setup.link.empty()}}, sources);
     Nanos unit = 0;
-    STAGEWRIGHT_TRY(auto perturbation, disturb(options, trained, training, unit));
+    STAGEWRIGHT_TRY(auto perturbation, disturb(setup, trained, training, unit));
     if (!trained.empty()) addSpeeds(perturbation, trained.back().sharing.speeds);
     training.job = job;
     std::vector<std::string> backends;
-    if (!options.backend.empty() || job)
-        backends.push_back(options.backend.empty() ? "cpu" : options.backend);
+    if (!setup.backend.empty() || job)
+        backends.push_back(setup.backend.empty() ? "cpu" : setup.backend);
     else
         for (const std::string_view name : backendNames()) {
             if (std::string missing = whyUnusable(name); missing.empty())
@@ -438,7 +402,7 @@ Result<int> runCheck(const CheckChoice& options, const std::shared_ptr<ProcessJo
                 leftOut.push_back(fmt::format("backend {} skipped: {}", name, missing));
         }
 
-    const bool anyReplicas = !grid.empty() || options.replicas.any();
+    const bool anyReplicas = !grid.empty() || setup.sharesState();
     std::vector<Table::Column> columns{{"schedule"}, {"shape"}};
     if (anyReplicas) columns.insert(columns.end(), {{"shard"}, {"gather"}, {"reduce"}});
     columns.insert(columns.end(), {{"backend"},
@@ -485,7 +449,7 @@ Result<int> runCheck(const CheckChoice& options, const std::shared_ptr<ProcessJo
         training.backend = backend;
         training.stageLayers.clear(); // of schedules only
         training.workload = workload;
-        training.device = traitsOf(backend).hasDevices || !options.backend.empty() ? devices : DeviceOptions{};
+        training.device = traitsOf(backend).hasDevices || !setup.backend.empty() ? devices : DeviceOptions{};
         if (speaks && isCompared(training)) {
             auto each = compareEachKernel(training, session, kernelTable, kernels);
             if (!each) return tl::unexpected(std::move(each.error()).with(backend));
@@ -512,11 +476,11 @@ Result<int> runCheck(const CheckChoice& options, const std::shared_ptr<ProcessJo
             if (checked.messages.lowering) training.lowering = *checked.messages.lowering;
             training.perturbation = runPerturbation(perturbation, schedule.ranks, unit, training.seed);
             session.progress().tell(fmt::format("{} on {}", schedule.name, backend), done++, total);
-            training.workload = workloadFor(schedule, workload);
-            training.stageLayers = inGrid ? std::vector<int>() : options.stageLayers;
-            STAGEWRIGHT_CHECK(checkMemoryLimit(options.memoryLimit, schedule, training));
-            STAGEWRIGHT_TRY(training.rankMemory, readRankMemory(options.rankMemory, schedule));
-            auto result = checkSchedule(checked.schedule, training, options.steps, stop);
+            training.workload = workloadFor(schedule.stages, workload);
+            training.stageLayers = inGrid ? std::vector<int>() : setup.stageLayers;
+            STAGEWRIGHT_CHECK(checkMemoryLimit(setup.memoryLimit, schedule, training));
+            STAGEWRIGHT_TRY(training.rankMemory, readRankMemory(setup.rankMemory, schedule));
+            auto result = checkSchedule(checked.schedule, training, setup.steps, stop);
             if (!result)
                 return tl::unexpected(std::move(result.error()).with(fmt::format("{} on {}", schedule.name, backend)));
             passed = passed && result->passed;
@@ -576,7 +540,7 @@ Result<int> runCheck(const CheckChoice& options, const std::shared_ptr<ProcessJo
                             "model of their rule{}, {}\n",
                             passed ? "all pass" : "NOT all pass",
                             job ? fmt::format("; ranks in {} processes, repeated by threads", job->count()) : "",
-                            plural(options.steps, "step")));
+                            plural(setup.steps, "step")));
     return passed ? ExitDone : ExitDoesNotHold;
 }
 
@@ -584,8 +548,8 @@ Result<int> runCheckAnywhere(const CheckChoice& given, Session& session)
 {
     CheckChoice options = given;
     const auto launched = launchedProcesses();
-    if (!options.schedule.shape.ranksGiven && (launched || options.processes > 0))
-        options.schedule.shape.ranks = launched.value_or(options.processes);
+    if (!options.setup.names("--ranks") && (launched || options.processes > 0))
+        options.setup.ranks = launched.value_or(options.processes);
     if (!launched && options.processes > 0) {
         STAGEWRIGHT_TRY(auto end, startProcesses(options.processes, TrainingOptions().timeoutSeconds, session));
         return end.code;
@@ -601,41 +565,31 @@ Command command_check()
     return {"check", "Verify this machine: compare every schedule's gradients with a one-rank replay, on each backend",
             [](OptionSet& verb) -> Runner {
                 auto options = std::make_shared<CheckChoice>();
-                addScheduleOptions(verb, options->schedule, "Schedules to check [all, with every variant]");
-                verb.value("--backend", &options->backend, "Only this backend [all]").form("NAME");
-                verb.value("--steps", &options->steps, "Training steps [2]").form("N").check(wholeNumber(1, 10'000));
-                verb.value("--model", &options->model, "The model [layers=8,hidden=32,heads=2,seq=16]")
-                    .form("KEY=N,…")
-                    .given(options->modelGiven);
-                verb.value("--stage-layers", &options->stageLayers,
-                           "Layers of each stage, such as 0,3,3,0: only the embedding or only the loss on a stage "
-                           "[balanced by cost]")
-                    .form("N,N…")
-                    .commas()
-                    .each()
-                    .check(wholeNumber(0, 65'536));
-                verb.value("--microbatch-size", &options->microbatchSize, "Samples per microbatch [2]")
-                    .form("B")
-                    .check(wholeNumber(1, 4096));
-                addRecomputeOptions(verb, options->recompute);
-                addReplicaOptions(verb, options->replicas);
-                addTrainingOptions(verb, options->choice);
-                addCommOptions(verb, options->comm, options->link);
-                addChannelOptions(verb, options->channels);
-                addPerturbOption(verb, options->perturb);
-                addMemoryOptions(verb, options->memoryLimit, options->rankMemory);
-                verb.value("--seed", &options->seed, "Seed of weights and data [1]")
-                    .form("N")
-                    .check(wholeNumber(0, 4'000'000'000));
+                Setup& setup = options->setup;
+                setup.model = "layers=8,hidden=32,heads=2,seq=16";
+                setup.microbatchSize = 2;
+                setup.steps = 2;
+                addSetupOptions(verb, setup, SetupCheck,
+                                {{"--schedule", "Schedules to check [all, with every variant]"},
+                                 {"--backend", "Only this backend [all]"},
+                                 {"--steps", "Training steps [2]"},
+                                 {"--model", "The model [layers=8,hidden=32,heads=2,seq=16]"},
+                                 {"--microbatch-size", "Samples per microbatch [2]"},
+                                 {"--stage-layers",
+                                  "Layers of each stage, such as 0,3,3,0: only the embedding or only the loss on a "
+                                  "stage [balanced by cost]"},
+                                 {"--seed", "Seed of weights and data [1]"},
+                                 {"--host", "Check this host; see 'stagewright hosts'"}});
+                verb.typed(options->typed);
                 verb.value("--processes", &options->processes,
                            "Run the ranks in N processes started by mpirun, and compare with threads bit for bit")
                     .form("N")
                     .check(wholeNumber(1, 4096));
-                addHostOption(verb, options->place, "Check this host; see 'stagewright hosts'");
                 verb.notes("Exit code 1 if a check fails.");
                 return [options](Session& session) {
-                    return options->place.elsewhere() ? callOnHost("check", options->place, session)
-                                                      : runCheckAnywhere(*options, session);
+                    return options->setup.elsewhere()
+                               ? callOnHost("check", options->setup.host, options->typed, session)
+                               : runCheckAnywhere(*options, session);
                 };
             },
             true, true};

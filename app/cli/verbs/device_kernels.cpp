@@ -4,6 +4,8 @@
 
 #include "app/cli/command.h"
 #include "app/cli/option_set.h"
+#include "app/cli/options/setup_options.h"
+#include "app/cli/options/training_options.h"
 #include "app/cli/text/json.h"
 #include "app/cli/text/table.h"
 #include "engine/check/kernel_times.h"
@@ -19,24 +21,24 @@ double rateOf(const KernelTime& kernel) // FLOP or bytes a nanosecond: GFLOP/s o
 
 } // namespace
 
-void addKernelTimesOptions(OptionSet& verb, KernelTimesChoice& choice)
+void addKernelTimesOptions(OptionSet& verb, Setup& setup)
 {
-    verb.value("--kernels", &choice.model,
+    verb.value("--kernels", &setup.model,
                "Time each kernel of one rank at this model's shapes, beside a large GEMM and a large copy")
         .form("KEY=N,…");
-    verb.value("--backend", &choice.backend, "With --kernels: the device to time [cpu]").form("NAME");
-    verb.value("--microbatch-size", &choice.microbatchSize, "With --kernels: samples per microbatch [4]")
-        .form("B")
-        .check(wholeNumber(1, 65'536));
-    addArithmeticOptions(verb, choice.training);
+    setup.backend = "cpu";
+    addSetupOptions(verb, setup, SetupKernels,
+                    {{"--backend", "With --kernels: the device to time [cpu]"},
+                     {"--microbatch-size", "With --kernels: samples per microbatch [4]"},
+                     {"--host", "Of this host; see 'stagewright hosts'"}});
 }
 
-Result<int> showKernelTimes(Session& session, const KernelTimesChoice& choice)
+Result<int> showKernelTimes(Session& session, const Setup& setup)
 {
-    auto model = parseWorkload(choice.model);
+    auto model = parseWorkload(setup.model);
     if (!model) return tl::unexpected(std::move(model.error()).with("--kernels"));
     const auto kernels =
-        timeKernels(choice.backend, deviceOptionsOf(choice.training), **model, choice.microbatchSize, session.stop());
+        timeKernels(setup.backend, deviceOptionsOf(setup), **model, setup.microbatchSize, session.stop());
     if (!kernels) return tl::unexpected(kernels.error());
 
     using Align = Table::Align;
@@ -59,9 +61,9 @@ Result<int> showKernelTimes(Session& session, const KernelTimesChoice& choice)
                          {"share_of_large", share}});
     }
     if (session.json)
-        session.answer({{"backend", choice.backend},
+        session.answer({{"backend", setup.backend},
                         {"model", toText(**model)},
-                        {"microbatch_size", choice.microbatchSize},
+                        {"microbatch_size", setup.microbatchSize},
                         {"kernels", std::move(array)}});
     session.out(table.text(session.colourOut()));
     return ExitDone;

@@ -2,18 +2,14 @@
 // large copy.
 #pragma once
 
-#include "app/cli/options/training_options.h"
 #include "app/cli/session.h"
+#include "schedules/setup/setup.h"
 
 namespace stagewright {
 
-struct KernelTimesChoice {
-    std::string model; // "": no kernels
-    std::string backend = "cpu";
-    int microbatchSize = 4;
-    TrainingChoice training;
-};
-void addKernelTimesOptions(OptionSet& verb, KernelTimesChoice& choice);
-Result<int> showKernelTimes(Session& session, const KernelTimesChoice& choice);
+class OptionSet;
+
+void addKernelTimesOptions(OptionSet& verb, Setup& setup); // a setup without a model: no kernels
+Result<int> showKernelTimes(Session& session, const Setup& setup);
 
 } // namespace stagewright

@@ -126,16 +126,16 @@ Command command_devices()
 {
     return {"devices", "List the devices that can train here, and why the others can't", [](OptionSet& verb) -> Runner {
                 auto presets = std::make_shared<bool>(false);
-                auto kernels = std::make_shared<KernelTimesChoice>();
-                auto place = std::make_shared<PlaceOptions>();
+                auto setup = std::make_shared<Setup>();
+                auto typed = std::make_shared<std::vector<TypedOption>>();
                 verb.flag("--presets", *presets, "List the models and devices for --costs analytic:MODEL@DEVICE");
-                addKernelTimesOptions(verb, *kernels);
-                addHostOption(verb, *place, "Of this host; see 'stagewright hosts'");
-                return [presets, kernels, place](Session& session) {
-                    return place->elsewhere()        ? callOnHost("devices", *place, session)
-                           : *presets                ? showPresets(session)
-                           : !kernels->model.empty() ? showKernelTimes(session, *kernels)
-                                                     : runDevices(session);
+                addKernelTimesOptions(verb, *setup);
+                verb.typed(*typed);
+                return [presets, setup, typed](Session& session) {
+                    return setup->elsewhere()      ? callOnHost("devices", setup->host, *typed, session)
+                           : *presets              ? showPresets(session)
+                           : !setup->model.empty() ? showKernelTimes(session, *setup)
+                                                   : runDevices(session);
                 };
             }};
 }

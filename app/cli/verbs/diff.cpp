@@ -1,8 +1,9 @@
 #include <fmt/core.h>
 
 #include "app/cli/command.h"
-#include "app/cli/options/channel_options.h"
-#include "app/cli/options/options.h"
+#include "app/cli/option_set.h"
+#include "app/cli/options/setup_options.h"
+#include "app/cli/options/setup_sources.h"
 #include "app/cli/session.h"
 #include "app/cli/text/figures.h"
 #include "app/cli/text/json.h"
@@ -15,27 +16,26 @@ namespace {
 struct DiffChoice {
     std::string a;
     std::string b;
-    ShapeOptions shape;
-    std::string lower;
+    Setup setup;
     int most = 20;
 };
 
 // Of a CSV and a name, the name takes the CSV's shape unless one is given.
 Result<std::pair<Schedule, Schedule>> readBoth(const DiffChoice& options, Session& session)
 {
-    ShapeOptions shape = options.shape;
+    Setup shape = options.setup;
+    const SetupSources sources = sourcesOf(session);
     const bool fileFirst = namesFile(options.a) || !namesFile(options.b);
-    STAGEWRIGHT_TRY(auto first, readSchedule(fileFirst ? options.a : options.b, shape, session));
-    const bool shapeGiven = shape.ranksGiven || shape.microbatchesGiven || shape.chunksGiven;
+    STAGEWRIGHT_TRY(auto first, readSchedule(fileFirst ? options.a : options.b, shape, sources));
+    const bool shapeGiven = shape.names("--ranks") || shape.names("--microbatches") || shape.names("--chunks");
     if (!shapeGiven && namesFile(options.a) != namesFile(options.b)) {
         shape.ranks = first.ranks;
         shape.microbatches = first.microbatches;
-        if (first.stages % first.ranks == 0 && first.stages > first.ranks)
-            shape.chunks = std::to_string(first.stages / first.ranks);
+        if (first.stages % first.ranks == 0 && first.stages > first.ranks) shape.chunks = first.stages / first.ranks;
     }
-    STAGEWRIGHT_TRY(auto second, readSchedule(fileFirst ? options.b : options.a, shape, session));
-    if (!options.lower.empty()) {
-        const auto rule = parseLowering(options.lower);
+    STAGEWRIGHT_TRY(auto second, readSchedule(fileFirst ? options.b : options.a, shape, sources));
+    if (!options.setup.lower.empty()) {
+        const auto rule = parseLowering(options.setup.lower);
         for (Schedule* schedule : {&first, &second}) {
             auto lowered = lower(*schedule, *rule);
             if (!lowered) return tl::unexpected(std::move(lowered.error()).with(schedule->name));
@@ -124,8 +124,7 @@ Command command_diff()
                 auto options = std::make_shared<DiffChoice>();
                 verb.value("A", &options->a, "A schedule, by name or from a CSV").required();
                 verb.value("B", &options->b, "The other schedule").required();
-                addShapeOptions(verb, options->shape);
-                addLowerOption(verb, options->lower);
+                addSetupOptions(verb, options->setup, SetupUse(SetupShape | SetupMessages));
                 verb.value("--most", &options->most, "Number of moved, added and removed ops to list [20]")
                     .form("N")
                     .check(wholeNumber(0, 1'000'000));

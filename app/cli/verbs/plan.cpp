@@ -3,11 +3,10 @@
 #include <fmt/core.h>
 
 #include "app/cli/command.h"
-#include "app/cli/options/cost_options.h"
 #include "app/cli/options/memory_limit.h"
-#include "app/cli/options/options.h"
-#include "app/cli/options/replica_options.h"
 #include "app/cli/options/run_access.h"
+#include "app/cli/options/setup_options.h"
+#include "app/cli/options/setup_sources.h"
 #include "app/cli/options/unused_costs.h"
 #include "app/cli/progress_line.h"
 #include "app/cli/session.h"
@@ -32,8 +31,7 @@ struct PlanChoice {
     int ranks = 4;
     int microbatches = 8;
     int chunks = 1;
-    CostOptions costs;
-    ReplicaOptions replicas;
+    Setup setup; // its costs and replicas
     std::vector<std::string> memoryLimits;
     std::string objective = "makespan";
     double budget = 5;
@@ -44,7 +42,7 @@ struct PlanChoice {
 
 Result<std::uint64_t> outcomeOf(const Schedule& shape, const CostModel& costs);
 
-Result<PlanRequest> readRequest(const PlanChoice& options, Session& session)
+Result<PlanRequest> readRequest(const PlanChoice& options, const SetupSources& sources, Session& session)
 {
     PlanRequest request;
     request.ranks = options.ranks;
@@ -57,11 +55,11 @@ Result<PlanRequest> readRequest(const PlanChoice& options, Session& session)
     STAGEWRIGHT_TRY(auto shape, makeSchedule(options.chunks == 1 ? "zb-h1" : "v-zb:reorder=no",
                                              {options.ranks, options.microbatches, options.chunks}));
     shape.name = "the plan";
-    STAGEWRIGHT_TRY(request.costs, chooseCosts(shape, options.costs));
+    STAGEWRIGHT_TRY(request.costs, chooseCosts(shape, options.setup, sources));
     tellUnusedCosts(
-        options.costs,
-        [&](const CostOptions& other) -> Result<std::uint64_t> {
-            const auto tried = chooseCosts(shape, other);
+        options.setup,
+        [&](const Setup& other) -> Result<std::uint64_t> {
+            const auto tried = chooseCosts(shape, other, sources);
             return tried ? outcomeOf(shape, *tried) : Result<std::uint64_t>(tl::unexpected(tried.error()));
         },
         shape.opCount(), shape.name, session);
@@ -158,17 +156,19 @@ std::string proofText(const Plan& plan, const Units& units)
 // The plan in every replica, with the ops of the shared state where the rules put them. The order was planned without
 // them.
 struct SharedPlan {
-    ReplicaChoice choice;
+    ReplicaLists choice;
     CostModel costs;
     std::shared_ptr<const Timeline> timeline;
 };
 
 Result<SharedPlan> sharePlan(const PlanChoice& options, const PlanRequest& request, const Plan& plan)
 {
-    STAGEWRIGHT_TRY(auto choice, chooseReplicas(plan.schedule, options.replicas, [](int) -> Result<Schedule> {
-                        return fail(ErrorCode::Usage, "--replica-batch: a plan has one number of microbatches",
-                                    "plan each number on its own, and simulate them together");
-                    }));
+    STAGEWRIGHT_TRY(auto choice,
+                    shareState(plan.schedule, options.setup, {.ofMicrobatches = [](int) -> Result<Schedule> {
+                                   return fail(ErrorCode::Usage,
+                                               "--replica-batch: a plan has one number of microbatches",
+                                               "plan each number on its own, and simulate them together");
+                               }}));
     SharedPlan out{std::move(choice), request.costs, nullptr};
     shareCosts(out.costs, out.choice);
     STAGEWRIGHT_TRY(out.timeline, simulatedTimeline(out.choice.schedule, out.costs));
@@ -192,7 +192,7 @@ std::vector<Bytes> fullestMoments(const Timeline& timeline)
 
 std::string sharedText(const SharedPlan& shared, const Units& units)
 {
-    const ReplicaChoice& choice = shared.choice;
+    const ReplicaLists& choice = shared.choice;
     std::string peaks;
     for (const Bytes peak : fullestMoments(*shared.timeline))
         peaks += (peaks.empty() ? "" : " ") + units.memoryText(peak);
@@ -222,7 +222,8 @@ Result<void> store(const PlanChoice& options, const SharedPlan& shared, Session&
         return {};
     }
     STAGEWRIGHT_TRY(auto run, simulatedRun(shared.choice.schedule, shared.costs));
-    addReplicaFacts(run.configuration, shared.choice);
+    const auto facts = factsOf(shared.choice, SharedBy::Simulation);
+    run.configuration.insert(run.configuration.end(), facts.begin(), facts.end());
     run.info.createdUnixMs = unixMilliseconds();
     STAGEWRIGHT_TRY(auto file, openRunFile(options.output, OpenMode::Create));
     STAGEWRIGHT_TRY(auto id, file->add(run));
@@ -251,10 +252,12 @@ std::string placeOf(const LibraryPoint& point, const std::vector<ParetoPoint>& c
     return point.planned ? place : place + "; other stages or ops";
 }
 
-Result<int> runPareto(const PlanChoice& options, const PlanRequest& request, Session& session)
+Result<int> runPareto(const PlanChoice& options, const PlanRequest& request, const SetupSources& sources,
+                      Session& session)
 {
-    STAGEWRIGHT_TRY(auto found, pareto(request, options.points, session.reporter("planning"),
-                                       [&](const Schedule& schedule) { return chooseCosts(schedule, options.costs); }));
+    STAGEWRIGHT_TRY(auto found,
+                    pareto(request, options.points, session.reporter("planning"),
+                           [&](const Schedule& schedule) { return chooseCosts(schedule, options.setup, sources); }));
     session.progress().clear();
     const Units units{request.costs.timeUnit, request.costs.memoryUnit};
     Table curve({{"cap", Table::Align::Right},
@@ -310,13 +313,14 @@ Result<int> runPareto(const PlanChoice& options, const PlanRequest& request, Ses
 
 Result<int> runPlan(const PlanChoice& options, Session& session)
 {
-    STAGEWRIGHT_TRY(auto request, readRequest(options, session));
+    const SetupSources sources = sourcesOf(session);
+    STAGEWRIGHT_TRY(auto request, readRequest(options, sources, session));
     if (options.points > 0) {
         if (!request.costs.knowsActivations())
             return fail(ErrorCode::Usage,
                         "--pareto plans activations against time, and the costs have no sizes of activations",
                         "use costs of a run that recorded memory");
-        if (options.replicas.any())
+        if (options.setup.sharesState())
             return fail(ErrorCode::Usage,
                         "--pareto plans activations against time; --replicas and what they share change neither",
                         "omit them, or omit --pareto");
@@ -324,7 +328,7 @@ Result<int> runPlan(const PlanChoice& options, Session& session)
             return fail(ErrorCode::Usage,
                         "--pareto plans for many caps: it can't be combined with -o or --memory-limit",
                         "omit them, or omit --pareto");
-        return runPareto(options, request, session);
+        return runPareto(options, request, sources, session);
     }
     STAGEWRIGHT_TRY(auto planned, plan(request, session.reporter("planning")));
     session.progress().clear();
@@ -377,8 +381,7 @@ Command command_plan()
                 verb.value("--chunks", &options->chunks, "Stages per rank: 1, or 2 in V placement [1]")
                     .form("1|2")
                     .check(wholeNumber(1, 2));
-                addCostOptions(verb, options->costs);
-                addReplicaOptions(verb, options->replicas);
+                addSetupOptions(verb, options->setup, SetupPlan);
                 verb.value("--memory-limit", &options->memoryLimits,
                            "Activations a rank may hold; one limit, or one for each rank [none]")
                     .form("X|SIZE[,…]")

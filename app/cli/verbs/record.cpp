@@ -4,15 +4,12 @@
 #include <fmt/core.h>
 
 #include "app/cli/command.h"
-#include "app/cli/options/channel_options.h"
-#include "app/cli/options/cost_options.h"
-#include "app/cli/options/engine_options.h"
 #include "app/cli/options/files.h"
 #include "app/cli/options/memory_limit.h"
-#include "app/cli/options/options.h"
 #include "app/cli/options/place_options.h"
-#include "app/cli/options/replica_options.h"
 #include "app/cli/options/run_access.h"
+#include "app/cli/options/setup_options.h"
+#include "app/cli/options/setup_sources.h"
 #include "app/cli/options/training_options.h"
 #include "app/cli/process_runs.h"
 #include "app/cli/session.h"
@@ -34,32 +31,8 @@ namespace stagewright {
 namespace {
 
 struct RecordChoice {
-    ScheduleOptions schedule;
-    std::string model;
-    int microbatchSize = 4;
-    int steps = 0; // 0: 300 for one schedule, 8 for several or under PyTorch
-    int warmup = 1;
-    bool keepWarmup = false;
-    std::string clock = "auto";
-    double comm = -1;
-    std::string link;
-    std::string data;
-    TrainingChoice choice;
-    std::int64_t seed = 1;
-    double timeout = 120;
-    std::string backend = "cpu";
-    std::vector<int> stageLayers;
-    std::vector<std::string> perturb;
-    std::string memoryLimit;
-    std::string rankMemory;
-    RecomputeOptions recompute;
-    ReplicaOptions replicas;
-    ChannelOptions channels;
-    ProcessOptions processes;
-    EngineOptions engine;
-    PlaceOptions place;
-    std::string deviceDump;
-    bool noTrace = false;
+    Setup setup;
+    std::vector<TypedOption> typed; // the call as it was given
     std::string output;
 };
 
@@ -95,111 +68,91 @@ Result<void> withinMemory(const std::string& limit, RecordSettings& settings)
 }
 
 // What this recording has no use for.
-void noteUnused(const RecordChoice& options, const RecordSettings& settings, Session& session)
+void noteUnused(const Setup& setup, const RecordSettings& settings, Session& session)
 {
     std::vector<const Schedule*> schedules;
     for (const auto& schedule : settings.schedules) schedules.push_back(&schedule->given());
-    noteUnusedLayers(options.choice, schedules, session);
+    noteUnusedLayers(setup, schedules, session);
     const auto most = *std::max_element(schedules.begin(), schedules.end(),
                                         [](const Schedule* a, const Schedule* b) { return a->ranks < b->ranks; });
-    noteUnusedAlone(*most, {{"--comm", options.comm >= 0}, {"--link", !options.link.empty()}}, session);
-    if (options.keepWarmup && options.warmup == 0)
-        session.note("--keep-warmup is not used: there are no warm-up steps");
-    if (options.noTrace && options.engine.engine == "own" && !traitsOf(options.backend).hasDevices)
-        session.note(fmt::format("--no-trace is not used: backend {} has no GPU to trace", options.backend));
-    if (options.processes.perProcess > 1 && !options.processes.processes && !settings.training.job &&
-        !options.place.elsewhere())
+    noteUnusedAlone(*most, {{"--comm", setup.comm >= 0}, {"--link", !setup.link.empty()}}, sourcesOf(session));
+    if (setup.keepWarmup && setup.warmup == 0) session.note("--keep-warmup is not used: there are no warm-up steps");
+    if (setup.noTrace && setup.engine == "own" && !traitsOf(setup.backend).hasDevices)
+        session.note(fmt::format("--no-trace is not used: backend {} has no GPU to trace", setup.backend));
+    if (setup.ranksPerProcess > 1 && !setup.processes && !settings.training.job && !setup.elsewhere())
         session.note("--ranks-per-process is not used: all ranks share this process; --processes starts several");
 }
 
 Result<RecordSettings> settingsOf(const RecordChoice& options, Session& session)
 {
+    const Setup& setup = options.setup;
+    const SetupSources sources = sourcesOf(session);
     RecordSettings settings;
-    std::vector<std::string> names = options.schedule.schedules;
+    std::vector<std::string> names = setup.schedules;
     if (names.empty()) names = {"1f1b"};
-    auto model = parseWorkload(options.model);
+    auto model = parseWorkload(setup.model);
     if (!model) return tl::unexpected(std::move(model.error()).with("--model"));
-    ReplicaOptions replicated = options.replicas;
-    replicated.layersOf = [&](int stages) { return layersOfStages(**model, stages, options.stageLayers); };
+    const auto layersOf = [&](int stages) { return layersOfStages(**model, stages, setup.stageLayers); };
     std::vector<double> speeds;
     for (const std::string& name : names) {
-        STAGEWRIGHT_TRY(const auto checked, chooseSchedule(name, options.schedule.shape, session));
-        auto schedule = recomputed(checked->given(), options.recompute, session);
-        if (!schedule) return tl::unexpected(std::move(schedule.error()).with(name));
-        auto replicas =
-            trainedReplicas(*schedule, replicated, options.microbatchSize, [&](int microbatches) -> Result<Schedule> {
-                ShapeOptions shape = options.schedule.shape;
-                shape.microbatches = microbatches;
-                STAGEWRIGHT_TRY(auto one, chooseSchedule(name, shape, session));
-                return recomputed(one->given(), options.recompute, session);
-            });
-        if (!replicas) return tl::unexpected(std::move(replicas.error()).with(name));
-        settings.sharing.clear();
-        addReplicaFacts(settings.sharing, *replicas);
-        schedule = std::move(replicas->schedule);
-        settings.training.sharding = replicas->sharing.sharding;
-        settings.training.replicaSamples = std::move(replicas->sharing.samples);
-        settings.training.cuts = std::move(replicas->sharing.cuts);
-        speeds = std::move(replicas->sharing.speeds);
-        auto chosen = chooseChannels(*schedule, isLowered(*schedule), options.channels, session);
+        STAGEWRIGHT_TRY(const auto checked, chooseSchedule(name, setup, sources));
+        auto state = trainedLists(checked->given(), name, setup, sources, layersOf);
+        if (!state) return tl::unexpected(std::move(state.error()).with(name));
+        settings.sharing = factsOf(*state, SharedBy::Training);
+        Schedule schedule = std::move(state->schedule);
+        settings.training.sharding = state->sharding;
+        settings.training.replicaSamples = std::move(state->samples);
+        settings.training.cuts = std::move(state->cuts);
+        speeds = std::move(state->speeds);
+        auto chosen = chooseChannels(schedule, isLowered(schedule), setup, sources);
         if (!chosen) return tl::unexpected(std::move(chosen.error()).with(name));
         settings.training.channels = chosen->channels;
         // the training, or PyTorch's job, lowers it; the rule says which collectives there are, but for shared state
         if (chosen->lowering) {
             settings.training.lowering = *chosen->lowering;
-            if (hasCollectives(*schedule) && !sharesState(*schedule)) schedule = withoutCommunication(*schedule);
+            if (hasCollectives(schedule) && !sharesState(schedule)) schedule = withoutCommunication(schedule);
         }
-        const std::string label = schedule->name;
+        const std::string label = schedule.name;
         // again only where an option has changed its lists
-        auto trained = CheckedSchedule::after(checked, std::move(*schedule));
+        auto trained = CheckedSchedule::after(checked, std::move(schedule));
         if (!trained) return tl::unexpected(std::move(trained.error()).with(label));
         settings.schedules.push_back(std::move(*trained));
     }
     int ranks = settings.schedules.front()->compute().ranks;
     for (const auto& schedule : settings.schedules) ranks = std::min(ranks, schedule->compute().ranks);
-    STAGEWRIGHT_TRY(settings.perturbation, choosePerturbation(options.perturb, ranks));
+    STAGEWRIGHT_TRY(settings.perturbation, choosePerturbation(setup.perturb, ranks));
     addSpeeds(settings.perturbation, speeds);
-    if (!speeds.empty()) settings.speeds = options.replicas.speed;
+    if (!speeds.empty()) settings.speeds = setup.speed;
     TrainingOptions& training = settings.training;
     training.workload = *model;
-    training.microbatchSize = options.microbatchSize;
-    training.stageLayers = options.stageLayers;
-    training.clock = options.clock == "wall"      ? ClockMode::Wall
-                     : options.clock == "virtual" ? ClockMode::Virtual
-                                                  : ClockMode::Auto;
-    STAGEWRIGHT_CHECK(applyTo(options.choice, training));
-    training.seed = static_cast<std::uint64_t>(options.seed);
-    training.backend = options.backend;
-    if (options.engine.engine == "own") STAGEWRIGHT_CHECK(checkDeviceUses(options.choice, options.backend));
-    training.timeoutSeconds = options.timeout;
-    if (!options.link.empty()) {
-        auto link = parseLink(options.link);
-        if (!link) return tl::unexpected(std::move(link.error()).with("--link"));
-        training.links.all = *link;
-    }
-    settings.comm = options.comm;
-    if (!options.data.empty()) {
-        auto fed = training.workload->withData(options.data);
+    STAGEWRIGHT_CHECK(applyTo(setup, training));
+    training.stageLayers = setup.stageLayers;
+    training.backend = setup.backend;
+    if (setup.engine == "own") STAGEWRIGHT_CHECK(checkDeviceUses(setup, setup.backend));
+    training.timeoutSeconds = setup.timeout;
+    settings.comm = setup.comm;
+    if (!setup.data.empty()) {
+        auto fed = training.workload->withData(setup.data);
         if (!fed) return tl::unexpected(std::move(fed.error()).with("--data"));
         training.workload = std::move(*fed);
     }
     for (const auto& checked : settings.schedules) {
         const Schedule& schedule = checked->given();
-        STAGEWRIGHT_TRY(auto limits, readRankMemory(options.rankMemory, schedule));
+        STAGEWRIGHT_TRY(auto limits, readRankMemory(setup.rankMemory, schedule));
         if (!limits.empty() && schedule.ranks != settings.schedules.front()->given().ranks)
             return fail(ErrorCode::Usage, "--rank-memory: the schedules have different numbers of ranks",
                         "record them one after the other");
         training.rankMemory = std::move(limits);
     }
-    STAGEWRIGHT_CHECK(withinMemory(options.memoryLimit, settings));
-    const bool few = settings.schedules.size() > 1 || options.engine.engine != "own";
-    settings.steps = options.steps > 0 ? options.steps : few ? 8 : 300;
-    settings.warmup = options.warmup;
-    settings.keepWarmup = options.keepWarmup;
+    STAGEWRIGHT_CHECK(withinMemory(setup.memoryLimit, settings));
+    const bool few = settings.schedules.size() > 1 || setup.engine != "own";
+    settings.steps = setup.steps > 0 ? setup.steps : few ? 8 : 300;
+    settings.warmup = setup.warmup;
+    settings.keepWarmup = setup.keepWarmup;
     STAGEWRIGHT_CHECK(disturbsRealRun(settings.perturbation, settings.warmup + settings.steps));
-    settings.traceDevices = !options.noTrace;
-    settings.deviceDump = options.deviceDump;
-    if (options.noTrace && !options.deviceDump.empty())
+    settings.traceDevices = !setup.noTrace;
+    settings.deviceDump = setup.keepTrace;
+    if (setup.noTrace && !setup.keepTrace.empty())
         return fail(ErrorCode::Usage, "--no-trace and --keep-trace can't be combined", "choose one of them");
     if (!session.jobFolder.empty()) settings.stream = session.jobFolder + "/" + jobfile::steps;
     settings.file = options.output.empty() ? defaultOutput(names) : options.output;
@@ -208,39 +161,38 @@ Result<RecordSettings> settingsOf(const RecordChoice& options, Session& session)
 
 Result<int> runRecord(const RecordChoice& options, const std::shared_ptr<ProcessJob>& job, Session& session)
 {
+    const Setup& setup = options.setup;
     STAGEWRIGHT_TRY(auto settings, settingsOf(options, session));
     settings.training.job = job;
-    noteUnused(options, settings, session);
+    noteUnused(setup, settings, session);
     if (job && job->index() != 0) {
         STAGEWRIGHT_CHECK(serveRecording(settings, session));
         return ExitDone;
     }
-    STAGEWRIGHT_TRY(auto lowering, givenLowering(options.channels.lower));
-    if (options.place.elsewhere() && !options.place.followed())
-        return startElsewhere(settings, options.place, options.processes, session);
-    STAGEWRIGHT_TRY(auto recording,
-                    options.place.elsewhere() ? recordElsewhere(settings, options.place, options.processes, session)
-                    : options.engine.titan()  ? recordWithTitan(settings, options.engine, session)
-                    : options.engine.torch()  ? recordWithTorch(settings, options.engine, lowering, session)
-                                              : recordRuns(settings, session));
+    if (setup.scriptOnly || (setup.elsewhere() && setup.detach))
+        return startElsewhere(settings, setup, options.typed, session);
+    STAGEWRIGHT_TRY(auto recording, setup.elsewhere() ? recordElsewhere(settings, setup, options.typed, session)
+                                    : setup.titan()   ? recordWithTitan(settings, setup, session)
+                                    : setup.torch()   ? recordWithTorch(settings, setup, session)
+                                                      : recordRuns(settings, session));
     return endRecording(settings.file, std::move(recording), session);
 }
 
 // What the other end of a host or a batch script gives as --job: events and the stop file are there. PyTorch has a
 // folder of its own in it.
-Result<void> useJobFolder(EngineOptions& engine, Session& session)
+Result<void> useJobFolder(Setup& setup, Session& session)
 {
-    if (engine.job.empty()) return {};
-    const bool prepared = fileExists(engine.job + "/job.sh");
-    const bool own = engine.engine == "own";
+    if (setup.job.empty()) return {};
+    const bool prepared = fileExists(setup.job + "/job.sh");
+    const bool own = setup.engine == "own";
     if (!own && !prepared) return {};
     std::error_code problem;
-    std::filesystem::create_directories(engine.job, problem);
+    std::filesystem::create_directories(setup.job, problem);
     if (problem)
-        return fail(ErrorCode::Unreadable, fmt::format("--job {}: {}", engine.job, problem.message()),
+        return fail(ErrorCode::Unreadable, fmt::format("--job {}: {}", setup.job, problem.message()),
                     "name a folder that can be made and written");
-    session.jobFolder = engine.job;
-    if (!own) engine.job += "/pytorch";
+    session.jobFolder = setup.job;
+    if (!own) setup.job += "/pytorch";
     return {};
 }
 
@@ -264,11 +216,11 @@ void noteOn(const std::string& path, const std::string& text, Session& session)
 Result<int> runRecordAnywhere(const RecordChoice& given, Session& session)
 {
     RecordChoice options = given;
-    if (options.place.elsewhere()) return runRecord(options, nullptr, session);
-    const ProcessOptions& wish = options.processes;
-    const auto launched = options.engine.engine != "own" ? std::nullopt : launchedProcesses();
-    if (launched && !options.schedule.shape.ranksGiven) options.schedule.shape.ranks = *launched * wish.perProcess;
-    if (launched || !wish.processes)
+    Setup& setup = options.setup;
+    if (setup.elsewhere()) return runRecord(options, nullptr, session);
+    const auto launched = setup.engine != "own" ? std::nullopt : launchedProcesses();
+    if (launched && !setup.names("--ranks")) setup.ranks = *launched * setup.ranksPerProcess;
+    if (launched || !setup.processes)
         return inProcesses(session,
                            [&](const std::shared_ptr<ProcessJob>& job) { return runRecord(options, job, session); });
     session.silent = true; // the process that leads says it
@@ -278,11 +230,11 @@ Result<int> runRecordAnywhere(const RecordChoice& given, Session& session)
     const RecordSettings settings = std::move(*chosen);
     auto ranks = ranksOfEach(settings);
     if (!ranks) return ranks;
-    if (*ranks % wish.perProcess != 0)
+    if (*ranks % setup.ranksPerProcess != 0)
         return fail(ErrorCode::Usage,
-                    fmt::format("{} ranks can't be spread evenly, {} a process", *ranks, wish.perProcess),
+                    fmt::format("{} ranks can't be spread evenly, {} a process", *ranks, setup.ranksPerProcess),
                     "choose another --ranks-per-process");
-    STAGEWRIGHT_TRY(auto end, startProcesses(*ranks / wish.perProcess, options.timeout, session));
+    STAGEWRIGHT_TRY(auto end, startProcesses(*ranks / setup.ranksPerProcess, setup.timeout, session));
     if (!end.standing.empty()) noteOn(settings.file, end.standing, session);
     return end.code;
 }
@@ -295,56 +247,13 @@ Command command_record()
         "record", "Train for real with one or more schedules, record each as a run, and compare them",
         [](OptionSet& verb) -> Runner {
             auto options = std::make_shared<RecordChoice>();
-            addScheduleOptions(verb, options->schedule,
-                               "Schedules, by name or from CSVs; several share seed and data and take turns [1f1b]");
-            verb.value("--steps", &options->steps, "Measured steps [300; 8 for several schedules or under PyTorch]")
-                .form("N")
-                .check(wholeNumber(1, 100'000'000));
-            verb.value("--warmup", &options->warmup, "Steps before the measured ones, excluded from the figures [1]")
-                .form("N")
-                .check(wholeNumber(0, 1'000'000));
-            verb.flag("--keep-warmup", options->keepWarmup, "Also keep runs stopped before their first measured step");
-            verb.value("--model", &options->model,
-                       "The model; vocab makes the head heavier [layers=8,hidden=128,heads=4,seq=128,vocab=256]")
-                .form("KEY=N,…");
-            verb.value("--microbatch-size", &options->microbatchSize, "Samples per microbatch [4]")
-                .form("B")
-                .check(wholeNumber(1, 65'536));
-            verb.value("--stage-layers", &options->stageLayers,
-                       "Layers of each stage, such as 3,2,2,1 [balanced by cost]")
-                .form("N,N…")
-                .commas()
-                .each()
-                .check(wholeNumber(0, 65'536));
-            verb.value("--clock", &options->clock,
-                       "wall; virtual: projected for as many devices as ranks; auto: wall if there are enough cores "
-                       "[auto]")
-                .form("CLOCK")
-                .check(oneOf({"auto", "wall", "virtual"}));
-            addCommOptions(verb, options->comm, options->link);
-            addChannelOptions(verb, options->channels);
-            addPerturbOption(verb, options->perturb);
-            addMemoryOptions(verb, options->memoryLimit, options->rankMemory);
-            addRecomputeOptions(verb, options->recompute);
-            addReplicaOptions(verb, options->replicas);
-            addTrainingOptions(verb, options->choice);
-            verb.value("--data", &options->data, "A file to train on; its bytes are the tokens [built-in text]")
-                .form("FILE");
-            verb.value("--seed", &options->seed, "Seed of weights and data [1]")
-                .form("N")
-                .check(wholeNumber(0, 4'000'000'000));
-            verb.value("--backend", &options->backend, "Device to train on [cpu]").form("NAME");
-            addProcessOptions(verb, options->processes);
-            addEngineOptions(verb, options->engine);
-            addPlaceOptions(verb, options->place);
-            verb.flag("--no-trace", options->noTrace, "Don't trace GPU kernels and copies with CUPTI");
-            verb.value("--keep-trace", &options->deviceDump,
-                       "Also keep CUPTI's raw records of the GPUs, to read them on a computer without a GPU")
-                .form("FILE")
-                .replaces();
-            verb.value("--timeout", &options->timeout, "Give up after this long without progress, in seconds [120]")
-                .form("S")
-                .check(realNumber(0.1, 1e6));
+            options->setup.backend = "cpu";
+            addSetupOptions(
+                verb, options->setup, SetupRecord,
+                {{"--schedule", "Schedules, by name or from CSVs; several share seed and data and take turns [1f1b]"},
+                 {"--stage-layers", "Layers of each stage, such as 3,2,2,1 [balanced by cost]"},
+                 {"--seed", "Seed of weights and data [1]"}});
+            verb.typed(options->typed);
             verb.value("-o,--output", &options->output,
                        "Run file; runs are appended if it exists [run-<schedule>.stagewright]")
                 .form("FILE");
@@ -356,9 +265,9 @@ Command command_record()
                        "          stagewright record -s 1f1b -p 16 --host login --processes --slurm nodes=2 --slurm "
                        "time=1:00:00");
             return [options](Session& session) -> Result<int> {
-                STAGEWRIGHT_CHECK(engineHonours(options->engine));
-                STAGEWRIGHT_CHECK(placeHonours(options->place, options->engine.given));
-                STAGEWRIGHT_CHECK(useJobFolder(options->engine, session));
+                STAGEWRIGHT_CHECK(engineHonours(options->setup));
+                STAGEWRIGHT_CHECK(placeHonours(options->setup));
+                STAGEWRIGHT_CHECK(useJobFolder(options->setup, session));
                 return runRecordAnywhere(*options, session);
             };
         },

@@ -5,10 +5,10 @@
 #include <fmt/core.h>
 
 #include "app/cli/command.h"
-#include "app/cli/options/channel_options.h"
 #include "app/cli/options/run_access.h"
 #include "app/cli/progress_line.h"
 #include "app/cli/session.h"
+#include "app/cli/text/channel_json.h"
 #include "app/cli/text/figures.h"
 #include "app/cli/text/run_json.h"
 #include "app/cli/text/run_text.h"

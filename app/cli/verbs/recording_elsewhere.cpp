@@ -42,12 +42,12 @@ std::int64_t millisecondsNow()
 }
 
 // Processes under srun: with --processes, or where several nodes or tasks are asked for; else 0.
-Result<int> tasksOf(const RecordSettings& settings, const std::vector<SlurmOption>& slurm,
-                    const ProcessOptions& processes, bool queued)
+Result<int> tasksOf(const RecordSettings& settings, const std::vector<SlurmOption>& slurm, const Setup& setup,
+                    bool queued)
 {
     if (!queued) return 0;
     int tasks = 0;
-    bool several = processes.processes;
+    bool several = setup.processes;
     for (const auto& [key, value] : slurm) {
         const int number = wholeOf<int>(value).value_or(0);
         if (key == "ntasks") tasks = number;
@@ -56,26 +56,23 @@ Result<int> tasksOf(const RecordSettings& settings, const std::vector<SlurmOptio
     if (!several) return 0;
     auto ranks = ranksOfEach(settings);
     if (!ranks) return ranks;
-    if (tasks == 0) tasks = *ranks / std::max(1, processes.perProcess);
+    if (tasks == 0) tasks = *ranks / std::max(1, setup.ranksPerProcess);
     if (tasks < 1 || *ranks % tasks != 0)
         return fail(ErrorCode::Usage, fmt::format("{} ranks can't be spread evenly over {} processes", *ranks, tasks),
                     "choose another -p, ntasks or --ranks-per-process");
     return tasks;
 }
 
-Result<JobOrder> orderOf(const RecordSettings& settings, const PlaceOptions& place, const ProcessOptions& processes)
+Result<JobOrder> orderOf(const RecordSettings& settings, const Setup& setup, const std::vector<TypedOption>& typed)
 {
     JobOrder order;
-    STAGEWRIGHT_TRY(auto slurm, slurmOptions(place));
+    STAGEWRIGHT_TRY(auto slurm, slurmOptions(setup));
     const bool queued = !slurm.empty();
     // PyTorch's ranks are started from within, by srun where there are several nodes.
-    const bool torch = std::any_of(place.typed.begin(), place.typed.end(), [](const TypedOption& option) {
-        return option.name == "--engine" && option.value == "torch";
-    });
-    STAGEWRIGHT_TRY(auto tasks, torch ? Result<int>(0) : tasksOf(settings, slurm, processes, queued));
+    STAGEWRIGHT_TRY(auto tasks, setup.torch() ? Result<int>(0) : tasksOf(settings, slurm, setup, queued));
     std::vector<std::string> leftOut;
     if (tasks > 0) leftOut = {"--processes", "--ranks-per-process"}; // srun starts them
-    STAGEWRIGHT_TRY(auto call, travelCall("record", place, leftOut));
+    STAGEWRIGHT_TRY(auto call, travelCall("record", typed, leftOut));
     order.slurm = std::move(slurm);
     order.tasks = tasks;
     order.arguments = std::move(call.arguments);
@@ -86,8 +83,8 @@ Result<JobOrder> orderOf(const RecordSettings& settings, const PlaceOptions& pla
     for (const char* word : {"--progress=jsonl", "--job={job}"}) order.arguments.emplace_back(word);
     order.arguments.push_back(fmt::format("--output={{job}}/{}", jobfile::run));
     HostJob& job = order.job;
-    job.host = place.host;
-    job.id = newJobId(place.host.empty() ? "slurm" : place.host);
+    job.host = setup.host;
+    job.id = newJobId(setup.host.empty() ? "slurm" : setup.host);
     job.verb = "record";
     job.arguments = std::move(call.shown);
     job.file = std::filesystem::absolute(settings.file).lexically_normal().string();
@@ -208,11 +205,11 @@ Result<Recording> followElsewhere(HostJob& job, const FollowOptions& options, Se
     return recording;
 }
 
-Result<Recording> recordElsewhere(const RecordSettings& settings, const PlaceOptions& place,
-                                  const ProcessOptions& processes, Session& session)
+Result<Recording> recordElsewhere(const RecordSettings& settings, const Setup& setup,
+                                  const std::vector<TypedOption>& typed, Session& session)
 {
     STAGEWRIGHT_CHECK(mayAddRuns(settings.file));
-    STAGEWRIGHT_TRY(auto order, orderOf(settings, place, processes));
+    STAGEWRIGHT_TRY(auto order, orderOf(settings, setup, typed));
     STAGEWRIGHT_TRY(auto job, startJob(order, session.stop()));
     session.note(fmt::format("job {}{}; if this ends, 'stagewright hosts attach {}' continues", job.id,
                              job.slurmJob.empty() ? "" : fmt::format(" is job {} in the queue", job.slurmJob), job.id));
@@ -229,11 +226,11 @@ Result<Recording> recordElsewhere(const RecordSettings& settings, const PlaceOpt
     return recording;
 }
 
-Result<int> startElsewhere(const RecordSettings& settings, const PlaceOptions& place, const ProcessOptions& processes,
+Result<int> startElsewhere(const RecordSettings& settings, const Setup& setup, const std::vector<TypedOption>& typed,
                            Session& session)
 {
-    STAGEWRIGHT_TRY(auto order, orderOf(settings, place, processes));
-    if (place.scriptOnly) {
+    STAGEWRIGHT_TRY(auto order, orderOf(settings, setup, typed));
+    if (setup.scriptOnly) {
         STAGEWRIGHT_TRY(auto script, batchScriptOf(order, session.stop()));
         if (session.json) session.answer({{"script", script}});
         session.out(script);

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "app/cli/options/place_options.h"
-#include "app/cli/process_runs.h"
 #include "app/cli/verbs/recording.h"
 #include "schedules/base/result.h"
 
@@ -12,10 +11,11 @@ namespace stagewright {
 class Session;
 
 // As recordRuns(): a job that ends early is in Recording::stopped, also one whose connection is lost for good.
-Result<Recording> recordElsewhere(const RecordSettings& settings, const PlaceOptions& place,
-                                  const ProcessOptions& processes, Session& session);
+// typed: the call as it was given.
+Result<Recording> recordElsewhere(const RecordSettings& settings, const Setup& setup,
+                                  const std::vector<TypedOption>& typed, Session& session);
 // --detach and --script-only: returns once it has started, or the script is printed.
-Result<int> startElsewhere(const RecordSettings& settings, const PlaceOptions& place, const ProcessOptions& processes,
+Result<int> startElsewhere(const RecordSettings& settings, const Setup& setup, const std::vector<TypedOption>& typed,
                            Session& session);
 
 // Of `hosts attach`, `fetch` and `stop`: shows what comes; the job's runs as a Recording.

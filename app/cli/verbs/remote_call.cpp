@@ -31,12 +31,13 @@ struct Lines {
 
 } // namespace
 
-Result<int> callOnHost(const std::string& verb, const PlaceOptions& place, Session& session)
+Result<int> callOnHost(const std::string& verb, const std::string& host, const std::vector<TypedOption>& typed,
+                       Session& session)
 {
-    STAGEWRIGHT_TRY(auto call, travelCall(verb, place));
+    STAGEWRIGHT_TRY(auto call, travelCall(verb, typed));
     if (session.json) call.arguments.emplace_back("--json");
     if (session.progressMode == "jsonl") call.arguments.emplace_back("--progress=jsonl");
-    RemoteCall remote{place.host, call.arguments, call.files};
+    RemoteCall remote{host, call.arguments, call.files};
     RemoteOutput output;
     // text of another computer: control characters would steer this terminal
     Lines out{stdout, {}};

@@ -10,7 +10,8 @@ namespace stagewright {
 
 class Session;
 
-// The same call on place.host; its output and errors as they come. Returns its exit code.
-Result<int> callOnHost(const std::string& verb, const PlaceOptions& place, Session& session);
+// The call as it was given, on that host; its output and errors as they come. Returns its exit code.
+Result<int> callOnHost(const std::string& verb, const std::string& host, const std::vector<TypedOption>& typed,
+                       Session& session);
 
 } // namespace stagewright

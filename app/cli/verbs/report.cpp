@@ -6,6 +6,7 @@
 #include "app/cli/command.h"
 #include "app/cli/options/requirement.h"
 #include "app/cli/options/run_access.h"
+#include "app/cli/options/setup_options.h"
 #include "app/cli/session.h"
 #include "app/cli/text/lever_text.h"
 #include "app/cli/text/predictions.h"

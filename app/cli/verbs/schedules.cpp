@@ -2,7 +2,8 @@
 
 #include "app/cli/command.h"
 #include "app/cli/options/files.h"
-#include "app/cli/options/options.h"
+#include "app/cli/options/setup_options.h"
+#include "app/cli/options/setup_sources.h"
 #include "app/cli/session.h"
 #include "app/cli/text/figures.h"
 #include "app/cli/text/json.h"
@@ -21,7 +22,7 @@ namespace {
 
 struct SchedulesChoice {
     std::string name;
-    ShapeOptions shape;
+    Setup setup;
     bool csv = false;
     bool block = false;
     bool markdown = false;
@@ -76,7 +77,7 @@ std::string indented(std::string_view text)
 
 Result<int> printBlock(const std::string& name, const SchedulesChoice& options, Session& session)
 {
-    STAGEWRIGHT_TRY(auto block, blockOf(name, options.shape.ranks));
+    STAGEWRIGHT_TRY(auto block, blockOf(name, options.setup.ranks));
     const std::string text = toText(block);
     session.out(text);
     if (session.json) session.answer({{"name", name}, {"block", text}});
@@ -111,7 +112,7 @@ Result<int> printPages(Session& session)
 
 Result<int> page(const ScheduleInfo& info, const SchedulesChoice& options, Session& session)
 {
-    auto schedule = readSchedule(options.name, options.shape, session);
+    auto schedule = readSchedule(options.name, options.setup, sourcesOf(session));
     Json object = infoJson(info);
     if (!schedule) { // the page is useful even if the shape is impossible
         if (options.csv) return tl::unexpected(std::move(schedule.error()));
@@ -136,8 +137,8 @@ Result<int> page(const ScheduleInfo& info, const SchedulesChoice& options, Sessi
     }
     session.out("\n" + tinted("formulas", Tint::Bold, colour) + "\n" + indented(info.formulas));
     session.out("\n" + tinted("drawing", Tint::Bold, colour) + "\n" + indented(info.drawing));
-    object["ranks"] = options.shape.ranks;
-    object["microbatches"] = options.shape.microbatches;
+    object["ranks"] = options.setup.ranks;
+    object["microbatches"] = options.setup.microbatches;
     object["stages"] = nullptr;
     object["makespan"] = nullptr;
     object["bubble_fraction"] = nullptr;
@@ -178,7 +179,7 @@ Command command_schedules()
                 auto options = std::make_shared<SchedulesChoice>();
                 verb.value("NAME", &options->name,
                            "A schedule, by name or alias, with or without parameters: chimera:f=2:join=doubling");
-                addShapeOptions(verb, options->shape);
+                addSetupOptions(verb, options->setup, SetupShape);
                 verb.flag("--csv", options->csv, "Print the schedule as CSV (PyTorch's convention) and nothing else");
                 verb.flag("--block", options->block,
                           "Print its building block; edited, it is a schedule too: -s mine.block");

@@ -7,14 +7,12 @@
 #include <fmt/ranges.h>
 
 #include "app/cli/command.h"
-#include "app/cli/options/channel_options.h"
-#include "app/cli/options/cost_options.h"
 #include "app/cli/options/memory_limit.h"
-#include "app/cli/options/options.h"
-#include "app/cli/options/replica_options.h"
-#include "app/cli/options/run_access.h"
+#include "app/cli/options/setup_options.h"
+#include "app/cli/options/setup_sources.h"
 #include "app/cli/options/unused_costs.h"
 #include "app/cli/session.h"
+#include "app/cli/text/channel_json.h"
 #include "app/cli/text/lever_text.h"
 #include "app/cli/text/predictions.h"
 #include "app/cli/text/run_json.h"
@@ -53,19 +51,14 @@ Result<std::vector<Bytes>> readLimits(const std::string& text, const CostModel& 
 }
 
 struct SimulateChoice {
-    ScheduleOptions schedule;
-    CostOptions costs;
-    RecomputeOptions recompute;
-    ChannelOptions channels;
-    ReplicaOptions replicas;
-    std::string memoryLimit;
+    Setup setup;
     std::vector<std::string> whatIf;
     std::string output;
 };
 
 constexpr std::size_t mostCollectiveRows = 16;
 
-void addReplicasJson(Json& object, const ReplicaChoice& choice)
+void addReplicasJson(Json& object, const ReplicaLists& choice)
 {
     object["replicas"] = choice.schedule.replicas * choice.standsFor;
     object["shard"] = toText(choice.sharding);
@@ -73,9 +66,11 @@ void addReplicasJson(Json& object, const ReplicaChoice& choice)
 }
 
 // A schedule that can't end is an answer too: the cycle, with exit code 1.
-Result<int> hung(const LoweredChoice& chosen, const Validation& validation, const ReplicaChoice& replicas,
-                 Session& session)
+Result<int> hung(const Prepared& prepared, Session& session)
 {
+    const ReplicaLists& replicas = prepared.state;
+    const LoweredChoice& chosen = prepared.lists;
+    const Validation& validation = prepared.validation;
     auto deadlock = explainDeadlock(chosen.schedule, chosen.channels);
     if (!deadlock || validation.cycle.empty()) deadlock = Deadlock{};
     if (session.json) {
@@ -95,68 +90,41 @@ Result<int> hung(const LoweredChoice& chosen, const Validation& validation, cons
 
 Result<int> runSimulate(const SimulateChoice& options, Session& session)
 {
-    const auto& names = options.schedule.schedules;
-    if (names.size() > 1)
-        return fail(ErrorCode::Usage, fmt::format("--schedule: simulate takes one schedule, not {}", names.size()),
+    const Setup& setup = options.setup;
+    if (setup.schedules.size() > 1)
+        return fail(ErrorCode::Usage,
+                    fmt::format("--schedule: simulate takes one schedule, not {}", setup.schedules.size()),
                     "run it once for each; 'stagewright compare' compares stored runs");
-    const std::string name = names.empty() ? "1f1b" : names.front();
-    ShapeOptions shape = options.schedule.shape;
-    shape.costs = generatorCosts(options.costs);
-    if (isPlainNumber(options.memoryLimit)) shape.costs.memoryLimit = numberOf(options.memoryLimit).value_or(0);
-    auto schedule = readSchedule(name, shape, session);
-    if (schedule) schedule = recomputed(*schedule, options.recompute, session);
-    if (!schedule) return tl::unexpected(std::move(schedule.error()));
-    const auto ofMicrobatches = [&](int microbatches) -> Result<Schedule> {
-        ShapeOptions other = shape;
-        other.microbatches = microbatches;
-        STAGEWRIGHT_TRY(auto one, chooseSchedule(name, other, session));
-        const Schedule& lists = one->given();
-        if (lists.microbatches != microbatches)
-            return fail(
-                ErrorCode::Usage,
-                fmt::format("--replica-batch: {} has {} microbatches, not {}", name, lists.microbatches, microbatches),
-                "give a schedule of the library");
-        return recomputed(lists, options.recompute, session);
-    };
-    ReplicaOptions replicated = options.replicas;
-    if (const auto& layers = options.costs.stageLayers; !layers.empty())
-        replicated.layersOf = [&layers](int stages) -> Result<std::vector<int>> {
-            if (layers.size() == static_cast<std::size_t>(stages)) return layers;
-            return fail(ErrorCode::Usage,
-                        fmt::format("--stage-layers: {} numbers for {} stages", layers.size(), stages),
-                        "give one for each stage");
-        };
-    replicated.samplesOfCosts = samplesOf(options.costs);
-    STAGEWRIGHT_TRY(const auto replicas, chooseReplicas(*schedule, replicated, ofMicrobatches));
-    schedule = replicas.schedule;
-    STAGEWRIGHT_TRY(auto chosen, chooseLowering(*schedule, options.channels, session));
-    schedule = chosen.schedule;
-    if (const Validation validation = validate(*schedule, chosen.channels); !validation.valid())
-        return hung(chosen, validation, replicas, session);
-    STAGEWRIGHT_TRY(auto costs, chooseCosts(*schedule, options.costs));
-    shareCosts(costs, replicas);
+    const SetupSources sources = sourcesOf(session);
+    STAGEWRIGHT_TRY(const auto prepared,
+                    prepare(setup.schedules.empty() ? "1f1b" : setup.schedules.front(), setup, sources));
+    if (!prepared.validation.valid()) return hung(prepared, session);
+    const ReplicaLists& replicas = prepared.state;
+    const LoweredChoice& chosen = prepared.lists;
+    const CostModel& costs = prepared.costs;
+    const Schedule* schedule = &chosen.schedule;
     tellUnusedCosts(
-        options.costs,
-        [&](const CostOptions& other) -> Result<std::uint64_t> {
-            STAGEWRIGHT_TRY(auto tried, chooseCosts(*schedule, other));
-            shareCosts(tried, replicas);
+        setup,
+        [&](const Setup& other) -> Result<std::uint64_t> {
+            STAGEWRIGHT_TRY(const auto tried, costsOf(prepared, other, sources));
             return simulatedOutcome(*schedule, tried, chosen.channels);
         },
         schedule->opCount(), schedule->name, session);
     if (replicas.shared && replicas.sharding.level != ShardLevel::None && collectivesAreFree(costs))
         session.warn(freeCollectives);
-    STAGEWRIGHT_TRY(const auto limits, readLimits(options.memoryLimit, costs, *schedule));
+    STAGEWRIGHT_TRY(const auto limits, readLimits(setup.memoryLimit, costs, *schedule));
     const bool one = !limits.empty() &&
                      std::all_of(limits.begin(), limits.end(), [&](Bytes limit) { return limit == limits.front(); });
     const auto limit = one ? std::optional<Bytes>(limits.front()) : std::nullopt;
     STAGEWRIGHT_TRY(auto simulated, simulatedRun(*schedule, costs, chosen.channels, chosen.lowering));
     simulated.info.createdUnixMs = unixMilliseconds();
-    STAGEWRIGHT_TRY(auto perturbation, choosePerturbation(options.costs.perturb, schedule->ranks));
+    STAGEWRIGHT_TRY(auto perturbation, choosePerturbation(setup.perturb, schedule->ranks));
     if (!perturbation.empty()) simulated.configuration.emplace_back("perturb", toText(perturbation));
     if (perturbation.secret) simulated.costs.reset(); // would give it away: the run is one of an unknown machine
-    if (!limits.empty()) simulated.configuration.emplace_back("memory_limit", options.memoryLimit);
+    if (!limits.empty()) simulated.configuration.emplace_back("memory_limit", setup.memoryLimit);
     if (!limits.empty()) simulated.configuration.emplace_back("memory_limit_bytes", memoryLimitText(limits));
-    addReplicaFacts(simulated.configuration, replicas);
+    const auto facts = factsOf(replicas, SharedBy::Simulation);
+    simulated.configuration.insert(simulated.configuration.end(), facts.begin(), facts.end());
     const ReportOptions asked{.step = 0, .memoryCap = limit, .levers = true};
     STAGEWRIGHT_TRY(const auto context, contextOf(simulated, asked));
     STAGEWRIGHT_TRY(const auto figures, reportOf(*context, asked));
@@ -213,16 +181,11 @@ Command command_simulate()
     return {"simulate", "Time a schedule with a cost model; print figures and a picture",
             [](OptionSet& verb) -> Runner {
                 auto options = std::make_shared<SimulateChoice>();
-                addScheduleOptions(verb, options->schedule, "A schedule, by name or from a CSV [1f1b]");
-                addCostOptions(verb, options->costs);
-                addSeedOption(verb, options->costs.seed);
-                addRecomputeOptions(verb, options->recompute);
-                addChannelOptions(verb, options->channels);
-                addReplicaOptions(verb, options->replicas);
-                verb.value("--memory-limit", &options->memoryLimit,
-                           "Activations a rank may hold: one limit, or one for each rank of a pipeline; exit code 1 if "
-                           "it holds more; waits for one limit are shown separately")
-                    .form("X|SIZE[,…]");
+                addSetupOptions(verb, options->setup, SetupSimulate,
+                                {{"--memory-limit",
+                                  "Activations a rank may hold: one limit, or one for each rank of a pipeline; exit "
+                                  "code 1 if it holds more; waits for one limit are shown separately",
+                                  "X|SIZE[,…]"}});
                 addWhatIfOption(verb, options->whatIf);
                 verb.value("-o,--output", &options->output, "Store it as a run in this file").form("FILE");
                 verb.notes("Examples: stagewright simulate -s zb-h1 -p 4 -m 8 --costs F=1,I=1,W=0.5 --comm 0.1\n"

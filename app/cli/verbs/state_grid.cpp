@@ -24,26 +24,20 @@ constexpr Sharing everySharing[] = {
 
 } // namespace
 
-std::vector<GridCell> stateGrid()
+std::vector<Setup> stateGrid(const Setup& setup)
 {
-    std::vector<GridCell> out;
+    std::vector<Setup> out;
     for (const char* schedule : {"1f1b", "zb-h1", "bfs"}) // one backward, one in two parts, several chunks a rank
         for (const Sharing& sharing : everySharing) {
-            ReplicaOptions replicas;
-            replicas.replicas = sharing.replicas;
-            replicas.shard = sharing.shard;
-            replicas.gather = sharing.gather;
-            replicas.reduce = sharing.reduce;
-            out.push_back({schedule, std::move(replicas)});
+            Setup& cell = out.emplace_back(setup);
+            cell.schedules = {schedule};
+            cell.ranks = 2;
+            cell.microbatches = 4;
+            cell.replicas = sharing.replicas;
+            cell.shard = sharing.shard;
+            cell.gather = sharing.gather;
+            cell.reduce = sharing.reduce;
         }
-    return out;
-}
-
-ShapeOptions stateGridShape()
-{
-    ShapeOptions out;
-    out.ranks = 2;
-    out.microbatches = 4;
     return out;
 }
 

@@ -5,16 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "app/cli/options/options.h"
-#include "app/cli/options/replica_options.h"
+#include "schedules/setup/setup.h"
 
 namespace stagewright {
 
-struct GridCell {
-    std::string schedule;
-    ReplicaOptions replicas;
-};
-std::vector<GridCell> stateGrid(); // schedules × levels × replicas
-ShapeOptions stateGridShape();     // of one replica
+// Schedules × levels × replicas; each is the setup with a schedule, its shape and what is shared.
+std::vector<Setup> stateGrid(const Setup& setup);
 
 } // namespace stagewright

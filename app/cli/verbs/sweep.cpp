@@ -4,10 +4,9 @@
 #include <fmt/core.h>
 
 #include "app/cli/command.h"
-#include "app/cli/options/cost_options.h"
 #include "app/cli/options/files.h"
-#include "app/cli/options/options.h"
-#include "app/cli/options/replica_options.h"
+#include "app/cli/options/setup_options.h"
+#include "app/cli/options/setup_sources.h"
 #include "app/cli/options/unused_costs.h"
 #include "app/cli/progress_line.h"
 #include "app/cli/session.h"
@@ -16,10 +15,8 @@
 #include "schedules/base/hashing.h"
 #include "schedules/base/text.h"
 #include "schedules/check/without_effect.h"
-#include "schedules/heuristic/block_schedule.h"
 #include "schedules/heuristic/building_block.h"
 #include "schedules/library/registry.h"
-#include "schedules/model/recompute.h"
 #include "schedules/survey/sweep.h"
 #include "schedules/text/csv.h"
 #include "traces/format/atomic_file.h"
@@ -37,13 +34,8 @@ struct SweepChoice {
     std::string microbatches; // empty: 8
     std::string chunks = "auto";
     std::vector<std::string> costs;
-    std::string costsFrom;
     std::string comm; // empty: 0 in units, else the costs' own links
-    std::string link;
-    std::string recompute = "none";
-    ReplicaOptions replicas;
-    std::vector<std::string> perturb;
-    std::int64_t seed = 1;
+    Setup setup;      // of every point, but for the axes
     std::string output;
 };
 
@@ -89,31 +81,30 @@ Result<std::vector<double>> realNumbers(const std::string& text, const char* opt
 struct Source {
     std::string name;
     std::optional<Schedule> schedule;
-    std::optional<Block> block;
-    int fixedRanks() const { return schedule ? schedule->ranks : block ? static_cast<int>(block->devices.size()) : 0; }
-    int fixedMicrobatches() const { return schedule ? schedule->microbatches : 0; }
-    int fixedChunks() const
-    {
-        return schedule ? std::max(1, schedule->stages / std::max(1, schedule->ranks)) : block ? block->chunks : 0;
-    }
+    std::string blockText;
+    int fixedRanks = 0, fixedMicrobatches = 0, fixedChunks = 0;
 };
 
 Result<Source> sourceOf(const std::string& name)
 {
-    Source source{name, std::nullopt, std::nullopt};
+    Source source;
+    source.name = name;
     if (!namesFile(name)) {
-        if (auto known = scheduleInfoOf(name); !known)
-            return tl::unexpected(std::move(known.error()).with("--schedule"));
-        return source;
-    }
-    if (name.ends_with(".block")) {
-        STAGEWRIGHT_TRY(auto text, readFile(name));
-        auto block = parseBlock(text);
+        auto known = scheduleInfoOf(name);
+        if (!known) return tl::unexpected(std::move(known.error()).with("--schedule"));
+        source.fixedChunks = (*known)->fixedChunks;
+    } else if (name.ends_with(".block")) {
+        STAGEWRIGHT_TRY(source.blockText, readFile(name));
+        auto block = parseBlock(source.blockText);
         if (!block) return tl::unexpected(std::move(block.error()).with(name));
         if (auto good = checkBlock(*block); !good) return tl::unexpected(std::move(good.error()).with(name));
-        source.block = std::move(*block);
+        source.fixedRanks = static_cast<int>(block->devices.size());
+        source.fixedChunks = block->chunks;
     } else {
         STAGEWRIGHT_TRY(source.schedule, readCsvFile(name));
+        source.fixedRanks = source.schedule->ranks;
+        source.fixedMicrobatches = source.schedule->microbatches;
+        source.fixedChunks = std::max(1, source.schedule->stages / std::max(1, source.schedule->ranks));
     }
     return source;
 }
@@ -160,27 +151,24 @@ Result<Grid> gridOf(const SweepChoice& options)
         grid.sources.push_back(std::move(source));
     }
     std::vector<std::string> costs = options.costs;
-    if (costs.empty()) costs.push_back(options.costsFrom.empty() ? "F=1,I=1,W=1" : std::string());
+    if (costs.empty()) costs.push_back(options.setup.costsFrom.empty() ? "F=1,I=1,W=1" : std::string());
     const std::size_t count =
         names.size() * ranks.size() * microbatches->size() * chunks.size() * costs.size() * comm.size();
     if (count > mostRows)
         return fail(ErrorCode::Usage, fmt::format("the grid has {} points; at most {} are simulated", count, mostRows),
                     "take fewer values");
     for (const Source& source : grid.sources) {
-        const bool file = source.schedule || source.block;
-        int fixedChunks = source.fixedChunks();
-        if (!file)
-            if (const auto info = scheduleInfoOf(source.name)) fixedChunks = (*info)->fixedChunks;
         // a file's shape is noted only if another one was requested
         const auto given = [&](const std::string& text, const std::vector<int>& values, int fixed, const char* option,
                                const char* what) {
             if (fixed > 0 && text.empty()) return std::vector<int>{fixed};
             return valuesFor(source, values, fixed, option, what, grid);
         };
-        const std::vector<int> ofRanks = given(options.ranks, ranks, source.fixedRanks(), "--ranks", "ranks");
+        const std::vector<int> ofRanks = given(options.ranks, ranks, source.fixedRanks, "--ranks", "ranks");
         const std::vector<int> ofMicrobatches =
-            given(options.microbatches, *microbatches, source.fixedMicrobatches(), "--microbatches", "microbatches");
-        const std::vector<int> ofChunks = valuesFor(source, chunks, fixedChunks, "--chunks", "stages per rank", grid);
+            given(options.microbatches, *microbatches, source.fixedMicrobatches, "--microbatches", "microbatches");
+        const std::vector<int> ofChunks =
+            valuesFor(source, chunks, source.fixedChunks, "--chunks", "stages per rank", grid);
         for (const int p : ofRanks)
             for (const int m : ofMicrobatches)
                 for (const int v : ofChunks)
@@ -191,99 +179,66 @@ Result<Grid> gridOf(const SweepChoice& options)
                             point.shape = Shape{p, m, v};
                             point.costs = cost;
                             point.comm = c;
-                            CostOptions asked;
-                            asked.costs = cost;
-                            asked.costsFrom = options.costsFrom;
-                            asked.comm = c;
-                            point.shape.costs = generatorCosts(asked);
-                            if (cost.empty()) point.costs = options.costsFrom; // for the table
+                            if (cost.empty()) point.costs = options.setup.costsFrom; // for the table
                             grid.points.push_back(std::move(point));
                         }
     }
     return grid;
 }
 
-CostOptions costOptionsOf(const SweepChoice& options, const SweepPoint& point)
+Setup setupOf(const SweepChoice& options, const SweepPoint& point)
 {
-    CostOptions given;
-    if (options.costsFrom.empty()) given.costs = point.costs;
-    given.costsFrom = options.costsFrom;
-    given.comm = point.comm;
-    given.link = options.link;
-    given.perturb = options.perturb;
-    given.seed = options.seed;
-    return given;
+    Setup setup = options.setup;
+    setup.ranks = point.shape.ranks;
+    setup.microbatches = point.shape.microbatches;
+    setup.chunks = point.shape.chunks;
+    setup.costs = setup.costsFrom.empty() ? point.costs : std::string();
+    setup.comm = point.comm;
+    return setup;
 }
 
-Result<CostModel> costsOf(const SweepChoice& options, const Schedule& schedule, const CostOptions& given)
+// The lists of a point, and what its replicas share.
+Result<ReplicaLists> stateOf(const SweepChoice& options, const SweepPoint& point, const SetupSources& files)
 {
-    auto costs = chooseCosts(schedule, given);
-    if (!costs || !options.replicas.any()) return costs;
-    ReplicaOptions again = options.replicas; // of lists that have their ops
-    if (schedule.replicas > 1) {
-        again.replicas = 1;
-        again.batch.clear();
-        again.cut.clear();
-    }
-    STAGEWRIGHT_TRY(const auto shared,
-                    chooseReplicas(schedule, again, [&](int) -> Result<Schedule> { return schedule; }));
-    shareCosts(*costs, shared);
+    const Setup setup = setupOf(options, point);
+    return simulatedLists(point.schedule, setup, files, generatorCosts(setup));
+}
+
+Result<CostModel> costsOf(const ReplicaLists& state, const Setup& setup, const SetupSources& files)
+{
+    auto costs = chooseCosts(state.schedule, setup, files);
+    if (costs) shareCosts(*costs, state);
     return costs;
 }
 
-SweepSources sourcesOf(const SweepChoice& options, const Grid& grid)
+// Files as they were read, and no notes.
+SetupSources filesOf(const Grid& grid, Session& session)
 {
-    SweepSources sources;
-    sources.schedule = [&options, &grid](const SweepPoint& point) -> Result<Schedule> {
-        const auto source = std::find_if(grid.sources.begin(), grid.sources.end(),
-                                         [&](const Source& one) { return one.name == point.schedule; });
-        const auto make = [&]() -> Result<Schedule> {
-            if (source->schedule) return *source->schedule;
-            if (!source->block) return makeSchedule(point.schedule, point.shape);
-            BlockOptions block;
-            block.costs = point.shape.costs;
-            return scheduleOf(*source->block, point.shape.microbatches, block);
-        };
-        auto schedule = make();
-        if (!schedule) return schedule;
-        auto stages = parseRecompute(options.recompute, schedule->stages);
-        if (!stages) return tl::unexpected(std::move(stages.error()));
-        const auto recomputed = [stages = *stages](const Schedule& one) -> Result<Schedule> {
-            return withRecompute(one, stages);
-        };
-        schedule = recomputed(*schedule);
-        if (!schedule || !options.replicas.any()) return schedule;
-        STAGEWRIGHT_TRY(auto shared,
-                        chooseReplicas(*schedule, options.replicas, [&](int microbatches) -> Result<Schedule> {
-                            if (source->schedule || source->block)
-                                return fail(ErrorCode::Usage, "--replica-batch: a file has its own microbatches",
-                                            "give a schedule of the library");
-                            Shape shape = point.shape;
-                            shape.microbatches = microbatches;
-                            auto one = makeSchedule(point.schedule, shape);
-                            return one ? recomputed(*one) : one;
-                        }));
-        return std::move(shared.schedule);
+    SetupSources files = sourcesOf(session);
+    const auto source = [&grid](const std::string& path) -> const Source& {
+        return *std::find_if(grid.sources.begin(), grid.sources.end(),
+                             [&](const Source& one) { return one.name == path; });
     };
-    sources.costs = [&options](const Schedule& schedule, const SweepPoint& point) -> Result<CostModel> {
-        return costsOf(options, schedule, costOptionsOf(options, point));
-    };
-    return sources;
+    files.csv = [source](const std::string& path) -> Result<Schedule> { return *source(path).schedule; };
+    files.text = [source](const std::string& path) -> Result<std::string> { return source(path).blockText; };
+    files.note = nullptr;
+    files.cyclic = nullptr;
+    return files;
 }
 
 // What of each costs changes no row, and replicas whose gathers and reductions are free in all.
-void tellUnused(const SweepChoice& options, const SweepSources& sources, const std::vector<SweepRow>& rows,
+void tellUnused(const SweepChoice& options, const SetupSources& files, const std::vector<SweepRow>& rows,
                 Session& session)
 {
-    if (options.replicas.any()) {
+    if (options.setup.sharesState()) {
         const bool free = std::all_of(rows.begin(), rows.end(), [&](const SweepRow& row) {
             if (!row.done || !row.good()) return true;
-            const auto schedule = sources.schedule(row.point);
-            const auto costs =
-                schedule ? sources.costs(*schedule, row.point) : Result<CostModel>(tl::unexpected(schedule.error()));
+            const auto state = stateOf(options, row.point, files);
+            const auto costs = state ? costsOf(*state, setupOf(options, row.point), files)
+                                     : Result<CostModel>(tl::unexpected(state.error()));
             return costs && collectivesAreFree(*costs);
         });
-        const ReplicaOptions& given = options.replicas;
+        const Setup& given = options.setup;
         std::string names;
         for (const auto& [name, is] :
              {std::pair("--replicas", given.replicas > 1), std::pair("--shard", given.shard != "none"),
@@ -295,28 +250,28 @@ void tellUnused(const SweepChoice& options, const SweepSources& sources, const s
     std::vector<std::string> costs = options.costs;
     if (costs.empty() && !rows.empty()) costs.push_back(rows.front().point.costs);
     for (const std::string& one : costs) {
-        std::vector<std::pair<Schedule, const SweepPoint*>> points;
+        std::vector<std::pair<ReplicaLists, const SweepPoint*>> points;
         std::size_t ops = 0;
         for (const SweepRow& row : rows) {
             if (!row.done || !row.good() || row.point.costs != one) continue;
-            auto schedule = sources.schedule(row.point);
-            if (!schedule) continue;
-            ops += schedule->opCount();
+            auto state = stateOf(options, row.point, files);
+            if (!state) continue;
+            ops += state->schedule.opCount();
             if (ops > mostTriedOps) return;
-            points.emplace_back(std::move(*schedule), &row.point);
+            points.emplace_back(std::move(*state), &row.point);
         }
         if (points.empty()) continue;
-        CostOptions given = costOptionsOf(options, *points.front().second);
+        Setup given = setupOf(options, *points.front().second);
         if (options.costs.empty()) given.costs.clear(); // nobody wrote them
         given.comm = -1;                                // of each point
         tellUnusedCosts(
             given,
-            [&](CostOptions other) -> Result<std::uint64_t> {
+            [&](Setup other) -> Result<std::uint64_t> {
                 std::uint64_t all = 0;
-                for (const auto& [schedule, point] : points) {
+                for (const auto& [state, point] : points) {
                     other.comm = point->comm;
-                    STAGEWRIGHT_TRY(const auto tried, costsOf(options, schedule, other));
-                    const auto outcome = simulatedOutcome(schedule, tried);
+                    STAGEWRIGHT_TRY(const auto tried, costsOf(state, other, files));
+                    const auto outcome = simulatedOutcome(state.schedule, tried);
                     if (!outcome) return outcome;
                     all = mixBits(all + *outcome);
                 }
@@ -361,8 +316,13 @@ Result<int> runSweep(const SweepChoice& options, Session& session)
 {
     STAGEWRIGHT_TRY(auto grid, gridOf(options));
     for (const std::string& note : grid.notes) session.note(note);
-    const SweepSources sources = sourcesOf(options, grid);
-    const std::vector<SweepRow> rows = sweep(grid.points, sources, session.reporter("points"));
+    const SetupSources files = filesOf(grid, session);
+    const auto source = [&](const SweepPoint& point) -> Result<SweepCase> {
+        STAGEWRIGHT_TRY(auto state, stateOf(options, point, files));
+        STAGEWRIGHT_TRY(auto costs, costsOf(state, setupOf(options, point), files));
+        return SweepCase{std::move(state.schedule), std::move(costs)};
+    };
+    const std::vector<SweepRow> rows = sweep(grid.points, source, session.reporter("points"));
     session.progress().clear();
     const auto count = [&rows](auto wanted) { return std::count_if(rows.begin(), rows.end(), wanted); };
     const auto done = count([](const SweepRow& row) { return row.done; });
@@ -372,7 +332,7 @@ Result<int> runSweep(const SweepChoice& options, Session& session)
         return fail(ErrorCode::Usage,
                     fmt::format("none of {} can be simulated; the first: {}",
                                 plural(static_cast<long long>(rows.size()), "point"), rows.front().error));
-    if (!interrupted) tellUnused(options, sources, rows, session);
+    if (!interrupted) tellUnused(options, files, rows, session);
     if (session.json) session.answer(jsonOf(rows, interrupted));
     const std::string csv = sweepCsv(rows);
     if (options.output.empty()) {
@@ -404,25 +364,16 @@ Command command_sweep()
             verb.value("-m,--microbatches", &options->microbatches, "Microbatches, in the same form [8]").form("LIST");
             verb.value("--chunks", &options->chunks, "Stages per rank, in the same form; auto: schedule default [auto]")
                 .form("LIST");
-            Option& costs = verb.value("--costs", &options->costs,
-                                       "Costs, as for simulate; repeat the option for several [F=1,I=1,W=1]")
-                                .form("F=1,I=1,W=1|FILE.json|analytic:MODEL@DEVICE")
-                                .each();
-            verb.value("--costs-from", &options->costsFrom, "Costs fitted from a recorded run")
-                .form("FILE#RUN")
-                .excludes(costs);
-            Option& comm = verb.value("--comm", &options->comm,
-                                      "Latencies between ranks, in forward times [units: 0; else the costs' own links]")
-                               .form("LIST");
-            verb.value("--link", &options->link,
-                       "Latency and bandwidth between ranks, with costs in time [the costs' own]")
-                .form("LATENCY[,BANDWIDTH]")
-                .excludes(comm);
-            verb.value("--recompute", &options->recompute, "Stages that recompute before the backward [none]")
-                .form("all|none|0-2");
-            addPerturbOption(verb, options->perturb);
-            addSeedOption(verb, options->seed);
-            addReplicaOptions(verb, options->replicas);
+            verb.value("--costs", &options->costs,
+                       "Costs, as for simulate; repeat the option for several [F=1,I=1,W=1]")
+                .form("F=1,I=1,W=1|FILE.json|analytic:MODEL@DEVICE")
+                .each();
+            verb.value("--comm", &options->comm,
+                       "Latencies between ranks, in forward times [units: 0; else the costs' own links]")
+                .form("LIST");
+            addSetupOptions(verb, options->setup, SetupSweep,
+                            {{"--link", "Latency and bandwidth between ranks, with costs in time [the costs' own]"},
+                             {"--recompute", "Stages that recompute before the backward [none]"}});
             verb.value("-o,--output", &options->output, "Write the CSV to this file").form("FILE").replaces();
             verb.notes("Rows come in the order schedule, ranks, microbatches, chunks, costs, latency. A point that "
                        "can't be simulated has\n"

@@ -40,7 +40,7 @@ constexpr int mostWithoutProfiler = 8;
 
 // A new folder: beside the run file and named after it, or the one that was asked for; of several schedules one each. A
 // number distinguishes it from one that is there.
-Result<std::string> jobFolder(const RecordSettings& settings, const EngineOptions& options, const Schedule& schedule)
+Result<std::string> jobFolder(const RecordSettings& settings, const Setup& setup, const Schedule& schedule)
 {
     const bool several = settings.schedules.size() > 1;
     std::string leaf = schedule.name;
@@ -49,10 +49,10 @@ Result<std::string> jobFolder(const RecordSettings& settings, const EngineOption
     std::string base = settings.file;
     if (base.ends_with(".stagewright")) base.resize(base.size() - std::string_view(".stagewright").size());
     const std::string wanted =
-        !options.job.empty() ? options.job + (several ? "/" + leaf : "") : base + (several ? "-" + leaf : "") + ".job";
+        !setup.job.empty() ? setup.job + (several ? "/" + leaf : "") : base + (several ? "-" + leaf : "") + ".job";
     std::error_code error;
     fs::path folder = wanted;
-    const bool given = !options.job.empty() && !several; // an empty one will do
+    const bool given = !setup.job.empty() && !several; // an empty one will do
     for (int number = 2; !given && fs::exists(folder, error); ++number) folder = fmt::format("{}{}", wanted, number);
     fs::create_directories(folder, error);
     if (error)
@@ -235,21 +235,24 @@ Result<std::unique_ptr<StepStreamWriter>> streamOf(const RecordSettings& setting
 
 } // namespace
 
-Result<Recording> recordWithTorch(const RecordSettings& settings, const EngineOptions& options,
-                                  const std::optional<Lowering>& lowering, Session& session)
+Result<Recording> recordWithTorch(const RecordSettings& settings, const Setup& setup, Session& session)
 {
+    std::optional<Lowering> lowering;
+    if (!setup.lower.empty()) {
+        STAGEWRIGHT_TRY(lowering, parseLowering(setup.lower));
+    }
     std::string file;
     std::string function;
-    if (!options.modelFile.empty()) {
-        STAGEWRIGHT_TRY(auto parsed, parseModelFile(options.modelFile));
+    if (!setup.modelFile.empty()) {
+        STAGEWRIGHT_TRY(auto parsed, parseModelFile(setup.modelFile));
         std::tie(file, function) = std::move(parsed);
     }
     STAGEWRIGHT_TRY(auto python,
-                    choosePython(options.python, traitsOf(settings.training.backend).hasDevices, session.stop()));
+                    choosePython(setup.python, traitsOf(settings.training.backend).hasDevices, session.stop()));
     if (*python.version > newestTorch)
         session.warn(fmt::format("{}: PyTorch is {}; the driver was written for {} to {}", python.path, python.torch,
                                  toText(oldestTorch), toText(newestTorch)));
-    STAGEWRIGHT_CHECK(mayUseFolder(options.job));
+    STAGEWRIGHT_CHECK(mayUseFolder(setup.job));
     STAGEWRIGHT_CHECK(mayAddRuns(settings.file));
     std::vector<PreparedJob> jobs;
     for (const auto& checked : settings.schedules) // before the first is run
@@ -259,7 +262,7 @@ Result<Recording> recordWithTorch(const RecordSettings& settings, const EngineOp
         PreparedJob one{{schedule, lowering, settings.training, settings.steps, settings.warmup,
                          std::min(settings.steps, mostWithoutProfiler), file, function},
                         {}};
-        STAGEWRIGHT_TRY(one.folder, jobFolder(settings, options, schedule));
+        STAGEWRIGHT_TRY(one.folder, jobFolder(settings, setup, schedule));
         STAGEWRIGHT_CHECK(writeTorchJob(one.job, *python.version, one.folder));
         session.progress().event({{"event", "job"},
                                   {"schedule", schedule.name},
@@ -283,7 +286,7 @@ Result<Recording> recordWithTorch(const RecordSettings& settings, const EngineOp
     return recording;
 }
 
-Result<Recording> recordWithTitan(const RecordSettings& settings, const EngineOptions& options, Session& session)
+Result<Recording> recordWithTitan(const RecordSettings& settings, const Setup& setup, Session& session)
 {
     if (settings.steps < fewestTitanSteps)
         return fail(ErrorCode::Usage,
@@ -291,15 +294,15 @@ Result<Recording> recordWithTitan(const RecordSettings& settings, const EngineOp
                                 settings.steps),
                     fmt::format("give --steps {} or more", fewestTitanSteps));
     std::error_code error;
-    const fs::path config = fs::absolute(options.config, error);
+    const fs::path config = fs::absolute(setup.config, error);
     if (error || !fs::is_regular_file(config, error))
-        return fail(ErrorCode::Usage, fmt::format("--config {}: there is no such file", options.config),
+        return fail(ErrorCode::Usage, fmt::format("--config {}: there is no such file", setup.config),
                     "name the job's TOML file");
     for (const auto& checked : settings.schedules) // before the first is run
         if (auto can = torchTitanFolder(checked->given(), "stagewright record"); !can)
             return tl::unexpected(std::move(can.error()).with(checked->given().name));
-    STAGEWRIGHT_TRY(auto python, choosePython(options.python, false, session.stop()));
-    STAGEWRIGHT_CHECK(mayUseFolder(options.job));
+    STAGEWRIGHT_TRY(auto python, choosePython(setup.python, false, session.stop()));
+    STAGEWRIGHT_CHECK(mayUseFolder(setup.job));
     STAGEWRIGHT_CHECK(mayAddRuns(settings.file));
     STAGEWRIGHT_TRY(auto stream, streamOf(settings));
     Recording recording;
@@ -307,7 +310,7 @@ Result<Recording> recordWithTitan(const RecordSettings& settings, const EngineOp
     std::int64_t before = 0;
     for (const auto& checked : settings.schedules) {
         const Schedule& schedule = checked->given();
-        STAGEWRIGHT_TRY(auto folder, jobFolder(settings, options, schedule));
+        STAGEWRIGHT_TRY(auto folder, jobFolder(settings, setup, schedule));
         const TitanRun run{python.path,    python.torch,
                            folder,         config.lexically_normal().string(),
                            settings.steps, settings.training.timeoutSeconds};

@@ -1,9 +1,9 @@
 // Recording under PyTorch: a job folder for each schedule, one after the other, and their traces as runs of the file.
 #pragma once
 
-#include "app/cli/options/engine_options.h"
 #include "app/cli/verbs/recording.h"
 #include "schedules/base/result.h"
+#include "schedules/setup/setup.h"
 
 namespace stagewright {
 
@@ -11,10 +11,9 @@ class Session;
 
 // As recordRuns(): fails where nothing could start (no PyTorch, a schedule that it can't run, a job folder that is in
 // use), and reports an end before the last step in Recording::stopped; the job folders are kept and named.
-Result<Recording> recordWithTorch(const RecordSettings& settings, const EngineOptions& options,
-                                  const std::optional<Lowering>& lowering, Session& session);
+Result<Recording> recordWithTorch(const RecordSettings& settings, const Setup& setup, Session& session);
 
-// The same by a TorchTitan job of the user's, whose configuration is options.config.
-Result<Recording> recordWithTitan(const RecordSettings& settings, const EngineOptions& options, Session& session);
+// The same by a TorchTitan job of the user's, whose configuration is setup.config.
+Result<Recording> recordWithTitan(const RecordSettings& settings, const Setup& setup, Session& session);
 
 } // namespace stagewright

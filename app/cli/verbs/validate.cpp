@@ -3,10 +3,11 @@
 #include <fmt/core.h>
 
 #include "app/cli/command.h"
-#include "app/cli/options/channel_options.h"
 #include "app/cli/options/files.h"
-#include "app/cli/options/options.h"
+#include "app/cli/options/setup_options.h"
+#include "app/cli/options/setup_sources.h"
 #include "app/cli/session.h"
+#include "app/cli/text/channel_json.h"
 #include "app/cli/text/figures.h"
 #include "app/cli/text/run_json.h"
 #include "app/cli/text/run_text.h"
@@ -25,12 +26,11 @@ struct ValidateChoice {
     std::string dialect = "auto";
     bool all = false;
     bool pytorch = false;
-    ShapeOptions shape;
-    ChannelOptions channels;
+    Setup setup;
 };
 
 // "-" is stdin; a name without dot or slash, and no such file, is the library's.
-Result<Schedule> given(const ValidateChoice& options, Session& session)
+Result<Schedule> given(const ValidateChoice& options, const SetupSources& sources)
 {
     CsvOptions csv;
     csv.dialect = options.dialect == "new"   ? CsvDialect::New
@@ -39,17 +39,17 @@ Result<Schedule> given(const ValidateChoice& options, Session& session)
     csv.pytorch = options.pytorch;
     if (options.file != "-" && !namesFile(options.file) && !fileExists(options.file)) {
         if (options.dialect != "auto")
-            session.note(
+            sources.tell(
                 fmt::format("--dialect is not used: {} is a schedule of the library, not a file", options.file));
-        auto made = readSchedule(options.file, options.shape, session);
+        auto made = readSchedule(options.file, options.setup, sources);
         if (!made || !options.pytorch) return made;
         auto text = writeScheduleCsv(*made, csv);
         if (!text) return tl::unexpected(std::move(text.error()).with(options.file));
         return readScheduleCsv(*text, csv, made->name);
     }
-    noteOwnShape(options.file, options.shape, false, session);
+    noteOwnShape(options.file, options.setup, false, sources);
     auto read = readCsvFile(options.file, csv);
-    return read ? overlapping(std::move(*read), options.shape, session) : std::move(read);
+    return read ? overlapping(std::move(*read), options.setup, sources) : std::move(read);
 }
 
 // "the nearest library schedule is 1f1b, 2 of 16 ops differ; first difference: rank 1, op 3: 1F1 here, 1B0 there"
@@ -64,11 +64,12 @@ std::string nearestText(const NearestSchedule& nearest, const Schedule& schedule
 
 Result<int> runValidate(const ValidateChoice& options, Session& session)
 {
-    STAGEWRIGHT_TRY(auto schedule, given(options, session));
+    const SetupSources sources = sourcesOf(session);
+    STAGEWRIGHT_TRY(auto schedule, given(options, sources));
     if (const std::string idle = withoutEffect(schedule); !idle.empty())
         session.note(fmt::format("{}: {}", options.file, idle));
 
-    STAGEWRIGHT_TRY(auto chosen, chooseLowering(schedule, options.channels, session));
+    STAGEWRIGHT_TRY(auto chosen, chooseLowering(schedule, options.setup, sources));
     const Validation validation = validate(chosen.schedule, chosen.channels);
     Deadlock deadlock;
     if (!validation.cycle.empty()) {
@@ -132,13 +133,12 @@ Command command_validate()
             [](OptionSet& verb) -> Runner {
                 auto options = std::make_shared<ValidateChoice>();
                 verb.value("FILE", &options->file, "A schedule CSV, - for stdin, or a library schedule").required();
-                addShapeOptions(verb, options->shape);
                 verb.flag("--all", options->all, "Show every fault, not only the first");
                 verb.value("--dialect", &options->dialect, "new (F, I, W, B), old (F, B, W, BW) or auto [auto]")
                     .form("D")
                     .check(oneOf({"auto", "new", "old"}));
                 verb.flag("--pytorch", options->pytorch, "Refuse what PyTorch's pipelining can't express");
-                addChannelOptions(verb, options->channels);
+                addSetupOptions(verb, options->setup, SetupUse(SetupShape | SetupChannels));
                 verb.notes("With --sends rendezvous or --channels, a compute-only file is checked with the messages "
                            "that --lower inserts.\n"
                            "Exit code 0: valid; 1: not valid; 3: the file can't be read as a schedule.");

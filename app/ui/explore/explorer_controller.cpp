@@ -35,7 +35,7 @@ struct ExplorerController::Growing {
     // Simulates the points, on the pool.
     void fill(const std::vector<SweepPoint>& points, const Progress& progress)
     {
-        sweep(points, exploreSources(), progress, [this](std::size_t i, const SweepRow& row) {
+        sweep(points, exploreSource(), progress, [this](std::size_t i, const SweepRow& row) {
             const std::lock_guard lock(mutex);
             rows[i] = row;
             ++done;
