@@ -63,7 +63,7 @@ std::string textOf(const Setup& setup, const SetupKey& key);
 Result<void> setKey(Setup& setup, const SetupKey& key, std::string_view text);
 
 // The words of a command line that change `from` to the setup, and back: an option and its value each. Usage names the
-// option. A word that is no option is an error.
+// option, or a word that is none.
 std::vector<std::string> optionsOf(const Setup& setup, const Setup& from = {});
 Result<Setup> withOptions(Setup setup, const std::vector<std::string>& words);
 bool operator==(const Setup& a, const Setup& b); // of all keys

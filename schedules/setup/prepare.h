@@ -23,7 +23,7 @@
 
 namespace stagewright {
 
-// What a setup names that a value can't hold, and who is told what it has no use for. All may be empty.
+// What a setup names that a value can't hold, and where notes go of what it has no use for. All may be empty.
 struct SetupSources {
     std::function<Result<Schedule>(const std::string& path)> csv;     // a schedule file
     std::function<Result<std::string>(const std::string& path)> text; // any other file

@@ -286,6 +286,10 @@ Result<void> checkReplicas(const Schedule& schedule, const Setup& setup, SharedB
     if (setup.cut.empty()) return {};
     if (auto cuts = parseCuts(setup.cut, replicas, layers); !cuts)
         return tl::unexpected(std::move(cuts.error()).with("--cut"));
+    if (state.sharding.shards(ShardLevel::Gradients))
+        return fail(ErrorCode::Usage,
+                    "--cut: replicas that go back to different layers can't share gradients or weights",
+                    "share nothing, or the optimizer state");
     return {};
 }
 

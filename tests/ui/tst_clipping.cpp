@@ -195,19 +195,19 @@ private slots:
         window.workspace().feature<PreferencesController>()->open();
         dialog("preferences", window.findChild<QDialog*>(QStringLiteral("preferences")));
         dialog("record", window.workspace().feature<Recording>()->openRecordDialog());
-        RecordSettings onGpus;
-        onGpus.backend = QStringLiteral("cuda");
-        onGpus.sharing = QStringLiteral("partitions"); // the longest of their meanings
+        Setup onGpus = usualRecording();
+        onGpus.backend = "cuda";
+        onGpus.sharing = "partitions"; // the longest of their meanings
         RecordDialog* gpus = window.workspace().feature<Recording>()->openRecordDialog();
         QVERIFY(gpus->isVisible());
-        gpus->setSettings(onGpus);
+        gpus->setSetup(onGpus);
         dialog("record_gpus", gpus);
-        RecordSettings several;
+        Setup several = usualRecording();
         several.replicas = 2;
-        several.shard = QStringLiteral("weights"); // every field of the group
+        several.shard = "weights"; // every field of the group
         RecordDialog* replicas = window.workspace().feature<Recording>()->openRecordDialog();
         QVERIFY(replicas->isVisible());
-        replicas->setSettings(several);
+        replicas->setSetup(several);
         dialog("record_replicas", replicas);
         ExportDialog* picture = window.workspace().feature<ExportController>()->openDialog();
         QVERIFY(picture != nullptr);

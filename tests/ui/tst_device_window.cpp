@@ -108,14 +108,14 @@ private slots:
         QList<qint64> ids;
         for (const char* backend : {"", "cuda"}) {
             RecordDialog* dialog = m_window->workspace().feature<Recording>()->openRecordDialog();
-            RecordSettings settings = WindowFixture::tinyRecording();
-            settings.backend = QString::fromLatin1(backend);
-            settings.clock = QStringLiteral("virtual");
+            Setup settings = WindowFixture::tinyRecording();
+            settings.backend = backend;
+            settings.clock = "virtual";
             if (*backend != 0) {
-                settings.precision = QStringLiteral("fp32");
-                settings.sharing = QStringLiteral("serialised");
+                settings.precision = "fp32";
+                settings.sharing = "serialised";
             }
-            dialog->setSettings(settings);
+            dialog->setSetup(settings);
             QVERIFY2(dialog->faultText().isEmpty(), qPrintable(dialog->faultText()));
             dialog->reject();
             QSignalSpy ended(m_window->workspace().feature<Recording>()->process(), &RecordProcess::finished);
@@ -140,7 +140,7 @@ private slots:
         };
         QCOMPARE(fact(*m_window->workspace().shown().view(), "backend"), QStringLiteral("cpu"));
         QCOMPARE(fact(*m_window->workspace().shown().other(), "backend"), QStringLiteral("cuda"));
-        QCOMPARE(settingsOf(*m_window->workspace().shown().other()->run).sharing, QStringLiteral("serialised"));
+        QCOMPARE(setupOf(*m_window->workspace().shown().other()->run).sharing, std::string("serialised"));
         QVERIFY(m_window->workspace().shown().comparison() != nullptr);
     }
 };

@@ -29,7 +29,7 @@ private slots:
         // Record, through the dialog.
         const QString path = fixture.dir.filePath(QStringLiteral("loop.stagewright"));
         RecordDialog* dialog = window.workspace().feature<Recording>()->openRecordDialog();
-        dialog->setSettings(WindowFixture::tinyRecording());
+        dialog->setSetup(WindowFixture::tinyRecording());
         dialog->setTargets({}, path);
         QVERIFY2(dialog->faultText().isEmpty(), qPrintable(dialog->faultText()));
         QSignalSpy ended(window.workspace().feature<Recording>()->process(), &RecordProcess::finished);
@@ -103,7 +103,7 @@ private slots:
         WindowFixture fixture;
         MainWindow window;
         QVERIFY(WindowFixture::show(window));
-        RecordSettings settings = WindowFixture::tinyRecording();
+        Setup settings = WindowFixture::tinyRecording();
         settings.steps = 100000;
         const QString path = fixture.dir.filePath(QStringLiteral("long.stagewright"));
         QSignalSpy ended(window.workspace().feature<Recording>()->process(), &RecordProcess::finished);

@@ -65,7 +65,7 @@ private slots:
         QTRY_VERIFY_WITH_TIMEOUT(window.findChild<RecordDialog*>() != nullptr, 20000);
         auto* dialog = window.findChild<RecordDialog*>();
         QVERIFY(QTest::qWaitForWindowExposed(dialog, 20000));
-        dialog->setSettings(WindowFixture::tinyRecording()); // small; the input below is real
+        dialog->setSetup(WindowFixture::tinyRecording()); // small; the input below is real
         dialog->setTargets({}, fixture.dir.filePath(QStringLiteral("loop.stagewright")));
         QVERIFY2(dialog->faultText().isEmpty(), qPrintable(dialog->faultText()));
         QPushButton* start = nullptr;

@@ -61,9 +61,9 @@ class TestStartAndStop : public QObject {
 
     std::unique_ptr<WindowFixture> m_fixture;
 
-    static RecordSettings endless(int warmup = 0)
+    static Setup endless(int warmup = 0)
     {
-        RecordSettings settings = WindowFixture::tinyRecording();
+        Setup settings = WindowFixture::tinyRecording();
         settings.steps = 1000000;
         settings.warmup = warmup;
         return settings;
@@ -525,8 +525,8 @@ private slots:
         const QString path = m_fixture->dir.filePath(QStringLiteral("split.stagewright"));
         MainWindow window;
         QVERIFY(WindowFixture::show(window));
-        RecordSettings settings = WindowFixture::tinyRecording();
-        settings.schedules = {QStringLiteral("1f1b")};
+        Setup settings = WindowFixture::tinyRecording();
+        settings.schedules = {"1f1b"};
         settings.steps = 4;
         window.workspace().feature<Recording>()->startRecording(settings, path, true);
         QTRY_VERIFY_WITH_TIMEOUT(!window.workspace().feature<Recording>()->process()->running() &&
@@ -575,7 +575,7 @@ private slots:
         QCOMPARE(freed(shaped.costs), freed(guessed));
         window.workspace().feature<OrderEditing>()->editor().revert();
         window.workspace().feature<OrderEditing>()->leaveEdit();
-        settings.schedules = {QStringLiteral("zb-h1")};
+        settings.schedules = {"zb-h1"};
         window.workspace().feature<Recording>()->startRecording(settings, path, false);
         QTRY_VERIFY_WITH_TIMEOUT(!window.workspace().feature<Recording>()->process()->running() &&
                                      window.workspace().settled(),

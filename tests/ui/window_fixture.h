@@ -23,7 +23,7 @@
 #include "widgets/panel/side_panel.h"
 #include "widgets/preferences/preferences.h"
 #include "widgets/record/record_process.h"
-#include "widgets/record/record_settings.h"
+#include "widgets/record/record_setup.h"
 #include "widgets/runs/runs_panel.h"
 #include "widgets/search/find_field.h"
 #include "widgets/timeline/legend.h"
@@ -63,20 +63,17 @@ struct WindowFixture {
     }
 
     // A recording of under a second.
-    static RecordSettings tinyRecording()
+    static Setup tinyRecording()
     {
-        RecordSettings s;
-        s.schedules = {QStringLiteral("zb-h1")};
+        Setup s = usualRecording();
+        s.schedules = {"zb-h1"};
         s.ranks = 2;
         s.microbatches = 4;
-        s.layers = 4;
-        s.hidden = 32;
-        s.heads = 2;
-        s.sequence = 16;
+        s.model = "layers=4,hidden=32,heads=2,seq=16";
         s.microbatchSize = 1;
         s.steps = 2;
         s.warmup = 0;
-        s.clock = QStringLiteral("virtual");
+        s.clock = "virtual";
         return s;
     }
 

@@ -13,8 +13,15 @@
 #include <QTemporaryDir>
 #include <QtTest>
 
+#include <algorithm>
+#include <random>
+
+#include "schedules/setup/keys.h"
+#include "schedules/setup/prepare.h"
+#include "tests/support/random_setups.h"
 #include "widgets/record/record_dialog.h"
 #include "widgets/record/record_process.h"
+#include "widgets/record/record_setup.h"
 #include "widgets/record/record_strip.h"
 #include "widgets/record/training_devices.h"
 
@@ -41,24 +48,32 @@ private slots:
         QTest::addColumn<QString>("field");
         QTest::newRow("heads") << "heads";
         QTest::newRow("layers") << "layers";
-        QTest::newRow("schedules") << "schedules";
-        QTest::newRow("dataFile") << "dataFile";
+        QTest::newRow("schedule") << "schedule";
+        QTest::newRow("data") << "data";
         QTest::newRow("scheduleFile") << "scheduleFile";
         QTest::newRow("steps") << "steps";
+        QTest::newRow("ranks") << "ranks";
+        QTest::newRow("link") << "link";
+        QTest::newRow("recompute") << "recompute";
         QTest::newRow("sequence") << "sequence";
     }
     void refusesWhatCantBeRecorded()
     {
         QFETCH(QString, field);
-        RecordSettings s;
+        Setup s = usualRecording();
         QVERIFY(!firstFault(s));
-        if (field == QLatin1String("heads")) s.heads = 3;
-        if (field == QLatin1String("layers")) s.layers = 2;
-        if (field == QLatin1String("schedules")) s.schedules.clear();
-        if (field == QLatin1String("dataFile")) s.dataFile = QStringLiteral("/nowhere/text");
-        if (field == QLatin1String("scheduleFile")) s.scheduleFile = QStringLiteral("/nowhere/x.csv");
-        if (field == QLatin1String("steps")) s.steps = 0;
-        if (field == QLatin1String("sequence")) s.sequence = 1;
+        ModelNumbers model;
+        if (field == QLatin1String("heads")) model.heads = 3;
+        if (field == QLatin1String("layers")) model.layers = 2;
+        if (field == QLatin1String("sequence")) model.sequence = 1;
+        s.model = model.text();
+        if (field == QLatin1String("schedule")) s.schedules.clear();
+        if (field == QLatin1String("data")) s.data = "/nowhere/text";
+        if (field == QLatin1String("scheduleFile")) s.schedules = {"/nowhere/x.csv"};
+        if (field == QLatin1String("steps")) s.steps = -1;
+        if (field == QLatin1String("ranks")) s.ranks = 0;
+        if (field == QLatin1String("link")) s.link = "fast";
+        if (field == QLatin1String("recompute")) s.recompute = "some";
         const auto fault = firstFault(s);
         QVERIFY(fault.has_value());
         QCOMPARE(fault->field, field);
@@ -67,10 +82,9 @@ private slots:
 
     void argumentsNameEverything()
     {
-        RecordSettings s;
-        s.schedules = {QStringLiteral("1f1b"), QStringLiteral("zb-h1")};
-        s.link = QStringLiteral("50us,10GB/s");
-        s.clock = QStringLiteral("virtual");
+        Setup s = usualRecording();
+        s.link = "50us,10GB/s";
+        s.clock = "virtual";
         const QStringList args = recordArguments(s, QStringLiteral("/tmp/a b.stagewright"));
         QCOMPARE(args.first(), QStringLiteral("record"));
         QCOMPARE(args[args.indexOf(QStringLiteral("--schedule")) + 1], QStringLiteral("1f1b,zb-h1"));
@@ -79,65 +93,70 @@ private slots:
         QCOMPARE(args[args.indexOf(QStringLiteral("--clock")) + 1], QStringLiteral("virtual"));
         QCOMPARE(args[args.indexOf(QStringLiteral("-o")) + 1], QStringLiteral("/tmp/a b.stagewright"));
         QVERIFY(args.contains(QStringLiteral("--stdin-control")));
-        s.scheduleFile = QStringLiteral("/tmp/own.csv");
+        s.schedules = {"/tmp/own.csv"};
+        s.ranks = 8;
         const QStringList own = recordArguments(s, QStringLiteral("x"));
         QCOMPARE(own[own.indexOf(QStringLiteral("--schedule")) + 1], QStringLiteral("/tmp/own.csv"));
         QVERIFY(!own.contains(QStringLiteral("--ranks"))); // the file gives the number
+        s.schedules.emplace_back("gpipe");
+        QVERIFY(recordArguments(s, QStringLiteral("x")).contains(QStringLiteral("--ranks"))); // of the other one
         QVERIFY(commandLine(s, QStringLiteral("a b")).contains(QStringLiteral("'a b'")));
     }
 
     // Only what the engine and the place can honour is passed on.
     void engineAndPlace()
     {
-        RecordSettings s;
+        Setup s = usualRecording();
         s.processes = true;
-        s.clock = QStringLiteral("virtual");
-        s.link = QStringLiteral("50us");
+        s.clock = "virtual";
+        s.link = "50us";
         QVERIFY(commandLine(s, QStringLiteral("x")).contains(QStringLiteral("--processes")));
-        s.engine = QStringLiteral("torch");
-        s.python = QStringLiteral("python3");
-        s.precision = QStringLiteral("bf16");
-        s.backend = QStringLiteral("cuda");
-        s.sharing = QStringLiteral("queues");
+        s.engine = "torch";
+        s.python = "python3";
+        s.precision = "bf16";
+        s.backend = "cuda";
+        s.sharing = "queues";
         QString line = commandLine(s, QStringLiteral("x"));
-        QVERIFY2(line.contains(QStringLiteral("--engine torch --python python3 --backend cuda")), qPrintable(line));
+        for (const char* yes : {"--engine torch", "--python python3", "--backend cuda"})
+            QVERIFY2(line.contains(QLatin1String(yes)), qPrintable(line));
         for (const char* no : {"--processes", "--clock", "--link", "--precision", "--sharing"})
             QVERIFY2(!line.contains(QLatin1String(no)), no);
         QVERIFY(inWords(s).contains(QStringLiteral("over NCCL")));
-        s.modelFile = m_dir.filePath(QStringLiteral("model.py")) + QStringLiteral(":build");
-        QCOMPARE(firstFault(s)->field, QStringLiteral("modelFile"));
+        s.modelFile = m_dir.filePath(QStringLiteral("model.py")).toStdString() + ":build";
+        QCOMPARE(firstFault(s)->field, QStringLiteral("model_file"));
         script("model.py", "");
         QVERIFY(!firstFault(s));
-        s.layers = 1; // belongs to the engine's own model
+        s.model = "layers=1"; // belongs to the engine's own model
         QVERIFY(!firstFault(s));
         QVERIFY(!recordArguments(s, QStringLiteral("x")).contains(QStringLiteral("--model")));
-        s.host = QStringLiteral("node1");
-        s.queue = true;
-        QVERIFY(recordArguments(s, QStringLiteral("x")).contains(QStringLiteral("nodes=1")));
-        s.slurm = QStringLiteral("nodes=2  time=1:00:00 exclusive");
-        QVERIFY2(commandLine(s, QStringLiteral("x"))
-                     .contains(QStringLiteral("--host node1 --slurm nodes=2 --slurm time=1:00:00 --slurm exclusive")),
-                 qPrintable(commandLine(s, QStringLiteral("x"))));
+        s.host = "node1";
+        s.slurm = {"nodes=2", "time=1:00:00", "exclusive"};
+        line = commandLine(s, QStringLiteral("x"));
+        QVERIFY2(line.contains(QStringLiteral("--host node1 --slurm nodes=2 --slurm time=1:00:00 --slurm exclusive")),
+                 qPrintable(line));
         QVERIFY(inWords(s).contains(QStringLiteral("In the Slurm queue of node1.")));
         QVERIFY(!firstFault(s));
-        s.slurm = QStringLiteral("-N2");
+        s.slurm = {"-N2"};
         QCOMPARE(firstFault(s)->field, QStringLiteral("slurm"));
-        s.queue = false;
+        s.slurm.clear();
         QVERIFY(!firstFault(s));
 
         RecordDialog dialog;
         dialog.setBackends({{QStringLiteral("cuda"), QStringLiteral("GPUs (CUDA)")}});
         dialog.setProgram(QStringLiteral("/bin/true"));
         dialog.setDevices({{QStringLiteral("cuda"), {}, QStringLiteral("none here")}});
-        dialog.setSettings(s); // before its host is known
+        dialog.setSetup(s); // before its host is known
         dialog.setHosts({QStringLiteral("node0"), QStringLiteral("node1")});
         QVERIFY2(dialog.faultText().isEmpty(), qPrintable(dialog.faultText())); // the GPUs are those over there
-        QCOMPARE(dialog.settings().host, s.host);
+        QCOMPARE(dialog.setup().host, s.host);
         QVERIFY(dialog.fieldNamed(QStringLiteral("python"))->isVisibleTo(&dialog) &&
                 !dialog.fieldNamed(QStringLiteral("clock"))->isVisibleTo(&dialog));
         QVERIFY(!dialog.fieldNamed(QStringLiteral("layers"))->isEnabled() &&
                 !dialog.fieldNamed(QStringLiteral("slurm"))->isVisibleTo(&dialog));
-        dialog.setSettings({});
+        auto* queue = qobject_cast<QComboBox*>(dialog.fieldNamed(QStringLiteral("queue")));
+        queue->setCurrentIndex(1);
+        QCOMPARE(dialog.setup().slurm, std::vector<std::string>{"nodes=1"});
+        dialog.setSetup(usualRecording());
         QVERIFY(!dialog.fieldNamed(QStringLiteral("python"))->isVisibleTo(&dialog) &&
                 dialog.fieldNamed(QStringLiteral("clock"))->isVisibleTo(&dialog));
         QVERIFY(dialog.fieldNamed(QStringLiteral("layers"))->isEnabled());
@@ -187,21 +206,18 @@ exec sleep 60
                              {"stage_layers", "3,1"},
                              {"link", "50000 ns, 1000000 bytes/s"},
                              {"data", "built-in"}};
-        const RecordSettings s = settingsOf(run);
-        QCOMPARE(s.layers, 4);
-        QCOMPARE(s.hidden, 32);
-        QCOMPARE(s.heads, 2);
-        QCOMPARE(s.sequence, 16);
+        const Setup s = setupOf(run);
+        QCOMPARE(s.model, std::string("layers=4,hidden=32,heads=2,seq=16"));
         QCOMPARE(s.microbatchSize, 3);
-        QCOMPARE(s.seed, quint64(17));
+        QCOMPARE(s.seed, std::int64_t(17));
         QCOMPARE(s.steps, 3);
         QCOMPARE(s.warmup, 2);
-        QCOMPARE(s.clock, QStringLiteral("virtual"));
-        QCOMPARE(s.optimizer, QStringLiteral("sgd"));
-        QCOMPARE(s.learningRate, QStringLiteral("0.05"));
-        QCOMPARE(s.stageLayers, QStringLiteral("3,1"));
-        QCOMPARE(s.link, QStringLiteral("50000ns,1000000B/s"));
-        QVERIFY(s.dataFile.isEmpty());
+        QCOMPARE(s.clock, std::string("virtual"));
+        QCOMPARE(s.optimizer, std::string("sgd"));
+        QCOMPARE(s.learningRate, 0.05);
+        QCOMPARE(s.stageLayers, (std::vector<int>{3, 1}));
+        QCOMPARE(s.link, std::string("50000ns,1000000B/s"));
+        QVERIFY(s.data.empty());
     }
 
     void dialogPointsAtTheFault()
@@ -223,11 +239,42 @@ exec sleep 60
         QVERIFY(!heads->property("fault").toBool());
         dialog.setProgram({});
         QVERIFY(!start->isEnabled());
-        RecordSettings s;
-        s.hidden = 256;
+        Setup s = usualRecording();
+        s.model = "layers=8,hidden=256,heads=4,seq=128,vocab=512"; // the last one has no field
         s.seed = 99;
-        dialog.setSettings(s);
-        QVERIFY(dialog.settings() == s);
+        s.perturb = {"rank=1:2", "jitter=0.05"}; // likewise
+        dialog.setSetup(s);
+        QVERIFY(dialog.setup() == s);
+    }
+
+    // What the form shows and passes on means the same: schedules, replicas and messages of random setups.
+    void randomSetupsThroughTheForm()
+    {
+        std::mt19937 random(3);
+        RecordDialog dialog;
+        for (int i = 0; i < 200; ++i) {
+            Setup setup = randomSetup(random);
+            if (setup.gather == "batch") setup.gather.clear();
+            setup.reduce = setup.reduce.substr(0, setup.reduce.find(':')); // the form has no field for buckets
+            setup.model = ModelNumbers().text();
+            setup.steps = 3;
+            dialog.setSetup(setup);
+            QVERIFY2(dialog.setup() == setup, qPrintable(commandLine(setup, QStringLiteral("x"))));
+            std::vector<std::string> words;
+            for (const QString& word : recordArguments(dialog.setup(), QStringLiteral("x")))
+                words.push_back(word.toStdString());
+            words.erase(words.begin());                                            // record
+            words.erase(std::find(words.begin(), words.end(), "-o"), words.end()); // what is not of the setup
+            const auto passed = withOptions({}, words);
+            QVERIFY2(passed.has_value(), passed ? "" : passed.error().message.c_str());
+            const auto lists = [](const Setup& of) -> Result<ReplicaLists> {
+                STAGEWRIGHT_TRY(const auto chosen, chooseSchedule(of.schedules.front(), of, {}));
+                return trainedLists(chosen->given(), of.schedules.front(), of, {}, {});
+            };
+            const auto a = lists(setup), b = lists(*passed);
+            QCOMPARE(a.has_value(), b.has_value());
+            if (a) QVERIFY(a->schedule == b->schedule && a->samples == b->samples && a->speeds == b->speeds);
+        }
     }
 
     void devicesAsTheProgramTellsThem()
@@ -259,15 +306,15 @@ echo '{"devices":[{"backend":"cpu","name":"a processor","usable":true,"reason":n
         dialog.setBackends({{QStringLiteral("cuda"), QStringLiteral("GPUs (CUDA)")}});
         dialog.setProgram(QStringLiteral("/bin/true"));
         dialog.setTargets({}, QStringLiteral("/tmp/new.stagewright"));
-        RecordSettings s;
-        s.clock = QStringLiteral("wall");
-        s.backend = QStringLiteral("cuda");
-        s.devices = QStringLiteral("0,1");
-        s.precision = QStringLiteral("tf32");
-        s.sharing = QStringLiteral("partitions");
-        s.transport = QStringLiteral("nccl");
-        dialog.setSettings(s);
-        QVERIFY(dialog.settings() == s);
+        Setup s = usualRecording();
+        s.clock = "wall";
+        s.backend = "cuda";
+        s.devices = {0, 1};
+        s.precision = "tf32";
+        s.sharing = "partitions";
+        s.transport = "nccl";
+        dialog.setSetup(s);
+        QVERIFY(dialog.setup() == s);
         QVERIFY(dialog.faultText().isEmpty());
         QVERIFY(dialog.fieldNamed(QStringLiteral("sharing"))->isEnabled());
         QVERIFY(!dialog.fieldNamed(QStringLiteral("clock"))->isEnabled());
@@ -287,13 +334,13 @@ echo '{"devices":[{"backend":"cpu","name":"a processor","usable":true,"reason":n
         QVERIFY(dialog.fieldNamed(QStringLiteral("backend"))->property("fault").toBool());
         dialog.setDevices({{QStringLiteral("cuda"), QStringLiteral("H"), {}}});
         QVERIFY(dialog.faultText().isEmpty());
-        auto* devices = qobject_cast<QLineEdit*>(dialog.fieldNamed(QStringLiteral("devices")));
+        auto* devices = qobject_cast<QLineEdit*>(dialog.fieldNamed(QStringLiteral("device")));
         devices->setText(QStringLiteral("first"));
         QVERIFY2(dialog.faultText().contains(QStringLiteral("first")), qPrintable(dialog.faultText()));
         qobject_cast<QComboBox*>(dialog.fieldNamed(QStringLiteral("backend")))->setCurrentIndex(0);
         QVERIFY(dialog.faultText().isEmpty()); // the processor needs no GPU
         QVERIFY(!devices->isEnabled());
-        QVERIFY(!recordArguments(dialog.settings(), QStringLiteral("o")).contains(QStringLiteral("--device")));
+        QVERIFY(!recordArguments(dialog.setup(), QStringLiteral("o")).contains(QStringLiteral("--device")));
     }
 
     // However many fields there are, rows of the list are seen, and every field can be reached.
@@ -302,14 +349,13 @@ echo '{"devices":[{"backend":"cpu","name":"a processor","usable":true,"reason":n
         RecordDialog dialog;
         dialog.setProgram(QStringLiteral("/bin/true"));
         dialog.setTargets({}, QStringLiteral("/tmp/new.stagewright"));
-        RecordSettings s;
+        Setup s = usualRecording();
         s.replicas = 2;
-        s.shard = QStringLiteral("weights");
-        s.owners = QStringLiteral("layer");
-        s.cut = QStringLiteral("0,4");
-        s.replicaBatch = QStringLiteral("3,5");
-        s.schedules = {QStringLiteral("1f1b")};
-        dialog.setSettings(s);
+        s.shard = "weights:by=layer";
+        s.cut = "0,4";
+        s.replicaBatch = "3,5";
+        s.schedules = {"1f1b"};
+        dialog.setSetup(s);
         const QString words = inWords(s);
         QVERIFY2(words.contains(QStringLiteral("2 replicas")) && words.contains(QStringLiteral("share its weights")) &&
                      words.contains(QStringLiteral("whole layers")),
@@ -318,12 +364,12 @@ echo '{"devices":[{"backend":"cpu","name":"a processor","usable":true,"reason":n
                      words.contains(QStringLiteral("back to layers 0 and 4")) &&
                      words.contains(QStringLiteral("not synchronous")),
                  qPrintable(words));
-        s.owners = QStringLiteral("3/5,2/5");
+        s.shard = "weights:shares=3/5,2/5";
         QVERIFY2(inWords(s).contains(QStringLiteral("3/5 and 2/5")), qPrintable(inWords(s)));
         dialog.show();
         dialog.resize(1000, 640);
         QVERIFY(QTest::qWaitForWindowExposed(&dialog));
-        auto* list = qobject_cast<QListWidget*>(dialog.fieldNamed(QStringLiteral("schedules")));
+        auto* list = qobject_cast<QListWidget*>(dialog.fieldNamed(QStringLiteral("schedule")));
         QVERIFY(list != nullptr);
         QTRY_VERIFY2(list->viewport()->height() >= 4 * list->sizeHintForRow(0),
                      qPrintable(QStringLiteral("%1 px, a row %2; dialog %3")
@@ -344,10 +390,10 @@ echo '{"devices":[{"backend":"cpu","name":"a processor","usable":true,"reason":n
         dialog.setBackends({{QStringLiteral("cuda"), QStringLiteral("GPUs (CUDA)")}});
         dialog.setProgram(QStringLiteral("/bin/true"));
         dialog.setTargets({}, QStringLiteral("/tmp/new.stagewright"));
-        RecordSettings s;
-        s.precision = QStringLiteral("bf16");
-        dialog.setSettings(s);
-        QVERIFY(dialog.settings() == s);
+        Setup s = usualRecording();
+        s.precision = "bf16";
+        dialog.setSetup(s);
+        QVERIFY(dialog.setup() == s);
         QVERIFY(dialog.fieldNamed(QStringLiteral("precision"))->isEnabled());
         QVERIFY(dialog.fieldNamed(QStringLiteral("clock"))->isEnabled());
         const QStringList arguments = recordArguments(s, QStringLiteral("out.stagewright"));
@@ -356,7 +402,7 @@ echo '{"devices":[{"backend":"cpu","name":"a processor","usable":true,"reason":n
         auto* box = qobject_cast<QComboBox*>(dialog.fieldNamed(QStringLiteral("precision")));
         const int tf32 = box->findData(QStringLiteral("tf32"));
         QVERIFY(!box->model()->flags(box->model()->index(tf32, 0)).testFlag(Qt::ItemIsEnabled)); // GPUs only
-        s.precision = QStringLiteral("tf32");
+        s.precision = "tf32";
         QVERIFY(!recordArguments(s, QStringLiteral("o")).contains(QStringLiteral("--precision")));
         qobject_cast<QComboBox*>(dialog.fieldNamed(QStringLiteral("backend")))->setCurrentIndex(1);
         QVERIFY(box->model()->flags(box->model()->index(tf32, 0)).testFlag(Qt::ItemIsEnabled));
@@ -386,7 +432,7 @@ echo '{"runs":[]}'
                 load = text;
         });
         QSignalSpy finished(&process, &RecordProcess::finished);
-        process.start(program, {}, QStringLiteral("f"));
+        process.start(program, usualRecording(), QStringLiteral("f"));
         QVERIFY(finished.wait(10000));
         QCOMPARE(process.state(), RecordProcess::State::Finished);
         QCOMPARE(process.runs().size(), 1);
@@ -410,19 +456,20 @@ echo '{"runs":[]}'
         QSignalSpy finished(&process, &RecordProcess::finished);
         process.start(script("fails", "echo '{\"event\":\"error\",\"code\":5,\"message\":\"disk "
                                       "full\",\"remedy\":\"free some\"}' >&2\nexit 5\n"),
-                      {}, QStringLiteral("f"));
+                      usualRecording(), QStringLiteral("f"));
         QVERIFY(finished.wait(10000));
         QCOMPARE(process.state(), RecordProcess::State::Failed);
         QCOMPARE(process.errorMessage(), QStringLiteral("disk full"));
         QCOMPARE(process.errorRemedy(), QStringLiteral("free some"));
 
-        process.start(script("mute", "echo 'segmentation of words' >&2\nexit 3\n"), {}, QStringLiteral("f"));
+        process.start(script("mute", "echo 'segmentation of words' >&2\nexit 3\n"), usualRecording(),
+                      QStringLiteral("f"));
         QVERIFY(finished.wait(10000));
         QCOMPARE(process.state(), RecordProcess::State::Failed);
         QVERIFY(process.errorMessage().contains(QStringLiteral("exit code 3")));
         QVERIFY(process.errorMessage().contains(QStringLiteral("segmentation of words")));
 
-        process.start(QStringLiteral("/nowhere/stagewright"), {}, QStringLiteral("f"));
+        process.start(QStringLiteral("/nowhere/stagewright"), usualRecording(), QStringLiteral("f"));
         QTRY_COMPARE_WITH_TIMEOUT(process.state(), RecordProcess::State::Failed, 5000);
         QVERIFY(!process.errorRemedy().isEmpty());
     }
@@ -433,7 +480,7 @@ echo '{"runs":[]}'
         QSignalSpy finished(&process, &RecordProcess::finished);
         // Ends with 130 when its input ends, as --stdin-control does.
         process.start(script("waits", "echo '{\"event\":\"hello\",\"protocol\":1}' >&2\ncat > /dev/null\nexit 130\n"),
-                      {}, QStringLiteral("f"));
+                      usualRecording(), QStringLiteral("f"));
         QTRY_COMPARE_WITH_TIMEOUT(process.state(), RecordProcess::State::Running, 5000);
         process.cancel();
         QCOMPARE(process.state(), RecordProcess::State::Cancelling);

@@ -10,7 +10,7 @@
 #include "schedules/timeline/timeline_of.h"
 #include "widgets/edit/schedule_editor.h"
 #include "widgets/explore/state_view.h"
-#include "widgets/record/record_settings.h"
+#include "widgets/record/record_setup.h"
 #include "widgets/timeline/legend.h"
 #include "widgets/timeline/list_place.h"
 #include "widgets/timeline/span_card.h"
@@ -360,33 +360,32 @@ private slots:
 
     void recordedReplicas()
     {
-        RecordSettings settings;
-        QVERIFY(!recordArguments(settings, QStringLiteral("x")).contains(QStringLiteral("--replicas")));
-        settings.schedules = {QStringLiteral("1f1b")};
-        settings.replicas = 2;
-        settings.shard = QStringLiteral("weights");
-        settings.owners = QStringLiteral("3/5,2/5");
-        settings.gather = QStringLiteral("microbatch");
-        settings.reduce = QStringLiteral("overlapped");
-        QVERIFY(!firstFault(settings));
-        const QString line = commandLine(settings, QStringLiteral("x.stagewright"));
+        Setup setup = usualRecording();
+        QVERIFY(!recordArguments(setup, QStringLiteral("x")).contains(QStringLiteral("--replicas")));
+        setup.schedules = {"1f1b"};
+        setup.replicas = 2;
+        setup.shard = "weights:shares=3/5,2/5";
+        setup.gather = "microbatch";
+        setup.reduce = "overlapped";
+        QVERIFY(!firstFault(setup));
+        const QString line = commandLine(setup, QStringLiteral("x.stagewright"));
         QVERIFY2(line.contains(QStringLiteral(
                      "--replicas 2 --shard weights:shares=3/5,2/5 --gather microbatch --reduce overlapped")),
                  qPrintable(line));
-        QVERIFY(inWords(settings).contains(QStringLiteral("2 replicas")));
-        settings.owners = QStringLiteral("1/2,1/4,1/4");
-        QCOMPARE(firstFault(settings)->field, QStringLiteral("owners"));
-        settings.owners.clear();
-        settings.replicaBatch = QStringLiteral("3,5,7");
-        QCOMPARE(firstFault(settings)->field, QStringLiteral("replicaBatch"));
-        settings.replicaBatch.clear();
-        settings.cut = QStringLiteral("0,4");
-        QCOMPARE(firstFault(settings)->field, QStringLiteral("cut")); // weights are shared
-        settings.shard.clear();
-        QVERIFY(!firstFault(settings));
-        QVERIFY(commandLine(settings, QStringLiteral("x.stagewright")).contains(QStringLiteral("--cut 0,4")));
-        settings.cut = QStringLiteral("1,4");
-        QCOMPARE(firstFault(settings)->field, QStringLiteral("cut"));
+        QVERIFY(inWords(setup).contains(QStringLiteral("2 replicas")));
+        setup.shard = "weights:shares=1/2,1/4,1/4";
+        QCOMPARE(firstFault(setup)->field, QStringLiteral("shard"));
+        setup.shard = "weights";
+        setup.replicaBatch = "3,5,7";
+        QCOMPARE(firstFault(setup)->field, QStringLiteral("replica_batch"));
+        setup.replicaBatch.clear();
+        setup.cut = "0,4";
+        QCOMPARE(firstFault(setup)->field, QStringLiteral("cut")); // weights are shared
+        setup.shard = "none";
+        QVERIFY(!firstFault(setup));
+        QVERIFY(commandLine(setup, QStringLiteral("x.stagewright")).contains(QStringLiteral("--cut 0,4")));
+        setup.cut = "1,4";
+        QCOMPARE(firstFault(setup)->field, QStringLiteral("cut"));
     }
 };
 

@@ -20,7 +20,10 @@
 #include <QStyle>
 #include <QVBoxLayout>
 
+#include "schedules/base/text.h"
 #include "schedules/library/registry.h"
+#include "schedules/setup/keys.h"
+#include "schedules/setup/prepare.h"
 #include "widgets/library/schedule_groups.h"
 #include "widgets/style.h"
 
@@ -169,10 +172,10 @@ RecordDialog::RecordDialog(QWidget* parent) : QDialog(parent)
     left->addWidget(fields);
     addPlace(fields->column());
     FieldGrid replicas(this, fields->column(), tr("Replicas"));
-    m_replicas =
+    auto* replicaCount =
         number("replicas", 1, 64, tr("Pipelines side by side that train one model, each on its share of the batch."));
     m_shard = choice("shard",
-                     {{tr("nothing"), ""},
+                     {{tr("nothing"), "none"},
                       {tr("optimizer state (ZeRO 1)"), "optimizer"},
                       {tr("and gradients (ZeRO 2)"), "gradients"},
                       {tr("and weights (ZeRO 3)"), "weights"}},
@@ -193,12 +196,12 @@ RecordDialog::RecordDialog(QWidget* parent) : QDialog(parent)
          {tr("stage by stage, then update"), "stepped"}},
         tr("When gradients are summed over the replicas: at the end of the batch, when a stage has its last gradient, "
            "or after each microbatch. \"Then update\" starts a stage's optimizer as soon as its sums have arrived."));
-    m_replicaBatch = line("replicaBatch", tr("alike"), tr("Microbatches of each replica, such as 3,5."));
+    m_replicaBatch = line("replica_batch", tr("alike"), tr("Microbatches of each replica, such as 3,5."));
     m_cut = line("cut", tr("all layers"),
                  tr("Partial backward: the layer that each replica goes back to, one of them 0, such as 0,4. A layer's "
                     "gradient is then the mean over the replicas that reach it, and the distance from synchronous "
                     "training is measured beside the run."));
-    replicas.add(tr("Replicas"), m_replicas);
+    replicas.add(tr("Replicas"), replicaCount);
     replicas.add(tr("Their batches"), m_replicaBatch);
     replicas.add(tr("Shard"), m_shard, true);
     replicas.add(tr("Gather"), m_gather, true);
@@ -218,8 +221,8 @@ RecordDialog::RecordDialog(QWidget* parent) : QDialog(parent)
     shape.add(tr("Ranks"), m_ranks);
     shape.add(tr("Microbatches"), m_microbatches);
     shape.add(tr("Stages per rank"), m_chunks);
-    m_microbatchSize = number("microbatchSize", 1, 256, tr("Sequences in one microbatch."));
-    shape.add(tr("Microbatch size"), m_microbatchSize);
+    auto* microbatchSize = number("microbatch_size", 1, 256, tr("Sequences in one microbatch."));
+    shape.add(tr("Microbatch size"), microbatchSize);
 
     FieldGrid model(this, right, tr("Model"));
     m_layers = number("layers", 1, 512, tr("Transformer blocks, split over the stages by cost."));
@@ -234,7 +237,7 @@ RecordDialog::RecordDialog(QWidget* parent) : QDialog(parent)
     FieldGrid device(this, right, tr("Device"));
     m_backend = choice("backend", {{tr("processor"), ""}}, tr("Device that the ranks compute on."));
     m_devices =
-        line("devices", tr("all"), tr("GPUs by number, as listed by stagewright devices; ranks use them in turn."));
+        line("device", tr("all"), tr("GPUs by number, as listed by stagewright devices; ranks use them in turn."));
     m_precision =
         choice("precision", {{tr("automatic"), ""}, {tr("bf16"), "bf16"}, {tr("tf32"), "tf32"}, {tr("fp32"), "fp32"}},
                tr("For activations and products. Automatic: bf16 on GPUs, fp32 on the processor, where bf16 needs "
@@ -258,25 +261,25 @@ RecordDialog::RecordDialog(QWidget* parent) : QDialog(parent)
     right->insertWidget(right->count() - 1, m_sharingMeaning); // above the room that ends the group
 
     FieldGrid run(this, right, tr("Run"));
-    m_steps = number("steps", 1, 100000, tr("Measured steps of each schedule."));
-    m_warmup = number("warmup", 0, 1000, tr("Steps before them that figures exclude."));
+    auto* steps = number("steps", 1, 100000, tr("Measured steps of each schedule."));
+    auto* warmup = number("warmup", 0, 1000, tr("Steps before them that figures exclude."));
     m_clock = choice("clock",
-                     {{tr("automatic"), ""},
+                     {{tr("automatic"), "auto"},
                       {tr("wall: real threads, real waits"), "wall"},
                       {tr("virtual: projected for as many devices"), "virtual"}},
                      tr("Wall is valid while there are no more ranks than idle cores. Virtual really runs every op, "
                         "then places it by its dependencies and processor time. On GPUs the sharing mode decides."));
     m_link = line("link", tr("none"),
                   tr("Emulated links: latency between ranks and, after a comma, bandwidth, such as 50us,10GB/s."));
-    m_seed = line("seed", QStringLiteral("1"), tr("Same seed: same weights, same data, same losses."));
-    m_seed->setValidator(new QRegularExpressionValidator(QRegularExpression(QStringLiteral("[0-9]{1,18}")), m_seed));
+    auto* seed = line("seed", QStringLiteral("1"), tr("Same seed: same weights, same data, same losses."));
+    seed->setValidator(new QRegularExpressionValidator(QRegularExpression(QStringLiteral("[0-9]{1,18}")), seed));
     m_dataFile =
-        line("dataFile", tr("built-in text"), tr("Any text file of at least 1,024 bytes. Empty: the built-in text."));
-    run.add(tr("Steps"), m_steps);
-    run.add(tr("Warm-up"), m_warmup);
+        line("data", tr("built-in text"), tr("Any text file of at least 1,024 bytes. Empty: the built-in text."));
+    run.add(tr("Steps"), steps);
+    run.add(tr("Warm-up"), warmup);
     run.add(tr("Clock"), m_clock, true);
     run.add(tr("Link"), m_link);
-    run.add(tr("Seed"), m_seed);
+    run.add(tr("Seed"), seed);
     run.add(tr("Text file"), m_dataFile, true);
     m_target = new QComboBox(this);
     m_target->setObjectName(QStringLiteral("target"));
@@ -312,7 +315,7 @@ RecordDialog::RecordDialog(QWidget* parent) : QDialog(parent)
     for (QSpinBox* box : {m_ranks, m_microbatches, m_chunks})
         connect(box, &QSpinBox::valueChanged, this, &RecordDialog::markPossible);
     connect(m_target, &QComboBox::currentIndexChanged, this, &RecordDialog::check);
-    setSettings({});
+    setSetup(usualRecording());
     markPossible();
     resize(900, 600);
 }
@@ -323,10 +326,11 @@ void RecordDialog::addPlace(QVBoxLayout* into)
     m_host = choice("host", {{tr("this computer"), ""}},
                     tr("This computer, or a host from Preferences ▸ Hosts. A recording elsewhere goes on when this "
                        "window or the connection ends; its steps arrive here while it runs."));
-    m_engine = choice("engine", {{tr("Stagewright"), ""}, {tr("PyTorch"), "torch"}},
-                      tr("What trains: Stagewright's own engine, or PyTorch's pipelining (2.6 or newer), whose traces "
-                         "become the run."));
-    m_ranksAs = choice("ranksAs", {{tr("threads"), ""}, {tr("processes (MPI)"), "processes"}},
+    auto* engine =
+        choice("engine", {{tr("Stagewright"), "own"}, {tr("PyTorch"), "torch"}},
+               tr("What trains: Stagewright's own engine, or PyTorch's pipelining (2.6 or newer), whose traces "
+                  "become the run."));
+    m_ranksAs = choice("processes", {{tr("threads"), "no"}, {tr("processes (MPI)"), "yes"}},
                        tr("Threads of one process, or processes that Open MPI starts: the same losses, with the "
                           "messages of a real job."));
     m_queue = choice("queue", {{tr("at once"), ""}, {tr("in Slurm's queue"), "slurm"}},
@@ -337,11 +341,11 @@ void RecordDialog::addPlace(QVBoxLayout* into)
     m_python = line("python", tr("the one found there"),
                     tr("A Python interpreter with PyTorch, where it runs. Empty: that of the active environment, "
                        "otherwise python3 on PATH; stagewright devices lists them."));
-    m_modelFile = line("modelFile", tr("the model beside"),
+    m_modelFile = line("model_file", tr("the model beside"),
                        tr("Your own PyTorch model, FILE:FUNCTION: a Python file and its function that gives modules, "
                           "example and loss, as docs/examples/pytorch/decoder.py does."));
     place.add(tr("Run on"), m_host, true);
-    place.add(tr("Engine"), m_engine, true);
+    place.add(tr("Engine"), engine, true);
     place.add(tr("Python"), m_python, true);
     place.add(tr("Your model"), m_modelFile, true);
     place.add(tr("Ranks as"), m_ranksAs, true);
@@ -450,120 +454,101 @@ QLineEdit* RecordDialog::line(const char* name, const QString& placeholder, cons
     return edit;
 }
 
-void RecordDialog::setSettings(const RecordSettings& s)
+void RecordDialog::setSetup(const Setup& setup)
 {
+    m_shown = setup;
+    QString file;
+    for (const std::string& name : setup.schedules)
+        if (namesFile(name)) file = words(name);
     for (int i = 0; i < m_schedules->count(); ++i) {
         QListWidgetItem* item = m_schedules->item(i);
-        const QString name = item->data(Qt::UserRole).toString();
-        const auto given = std::find_if(s.schedules.begin(), s.schedules.end(), [&](const QString& one) {
-            return one.section(QLatin1Char(':'), 0, 0) == name;
-        });
-        item->setCheckState(given != s.schedules.end() ? Qt::Checked : Qt::Unchecked);
-        item->setData(parametersRole, given != s.schedules.end() ? given->section(QLatin1Char(':'), 1) : QString());
-        if (given == s.schedules.begin() && given != s.schedules.end()) {
-            m_schedules->setCurrentItem(item);
-        }
+        const std::string name = item->data(Qt::UserRole).toString().toStdString();
+        const auto given = std::find_if(setup.schedules.begin(), setup.schedules.end(),
+                                        [&](const std::string& one) { return keyValueOf(one, ':').key == name; });
+        const bool ticked = given != setup.schedules.end();
+        item->setCheckState(ticked ? Qt::Checked : Qt::Unchecked);
+        item->setData(parametersRole, ticked ? words(*given).section(QLatin1Char(':'), 1) : QString());
+        if (ticked && given == setup.schedules.begin()) m_schedules->setCurrentItem(item);
     }
     m_schedules->scrollToTop(); // the first row is seen; if the chosen one is below, it is too
     if (m_schedules->currentItem() != nullptr && m_schedules->currentRow() >= 8)
         m_schedules->scrollToItem(m_schedules->currentItem());
     showParameters();
-    m_scheduleFile->setText(s.scheduleFile);
-    m_ranks->setValue(s.ranks);
-    m_microbatches->setValue(s.microbatches);
-    m_chunks->setValue(s.chunks);
-    m_layers->setValue(s.layers);
-    m_hidden->setValue(s.hidden);
-    m_heads->setValue(s.heads);
-    m_sequence->setValue(s.sequence);
-    m_microbatchSize->setValue(s.microbatchSize);
-    m_steps->setValue(s.steps);
-    m_warmup->setValue(s.warmup);
-    m_replicas->setValue(s.replicas);
-    m_owners->setText(s.owners);
-    m_replicaBatch->setText(s.replicaBatch);
-    m_cut->setText(s.cut);
-    for (const auto& [box, value] : {std::pair(m_clock, s.clock),
-                                     {m_shard, s.shard},
-                                     {m_gather, s.gather},
-                                     {m_reduce, s.reduce},
-                                     {m_backend, s.backend},
-                                     {m_precision, s.precision},
-                                     {m_sharing, s.sharing},
-                                     {m_transport, s.transport}})
-        box->setCurrentIndex(std::max(0, box->findData(value)));
-    m_devices->setText(s.devices);
-    m_link->setText(s.link);
-    m_seed->setText(QString::number(s.seed));
-    m_dataFile->setText(s.dataFile);
-    m_optimizer = s.optimizer;
-    m_wantedHost = s.host;
-    m_host->setCurrentIndex(std::max(0, m_host->findData(s.host)));
-    m_engine->setCurrentIndex(std::max(0, m_engine->findData(s.engine)));
-    m_ranksAs->setCurrentIndex(s.processes ? 1 : 0);
-    m_queue->setCurrentIndex(s.queue ? 1 : 0);
-    m_slurm->setText(s.slurm);
-    m_python->setText(s.python);
-    m_modelFile->setText(s.modelFile);
+    m_scheduleFile->setText(file);
+    for (const SetupKey& key : setupKeys()) {
+        QWidget* field = findChild<QWidget*>(words(key.name()));
+        const QString text = words(textOf(setup, key));
+        if (auto* box = qobject_cast<QSpinBox*>(field)) box->setValue(text.toInt());
+        if (auto* edit = qobject_cast<QLineEdit*>(field)) edit->setText(text);
+        if (auto* list = qobject_cast<QComboBox*>(field)) list->setCurrentIndex(std::max(0, list->findData(text)));
+    }
+    const auto [level, owners] = keyValueOf(setup.shard, ':');
+    m_shard->setCurrentIndex(std::max(0, m_shard->findData(words(level))));
+    m_owners->setText(owners ? words(*owners).section(QLatin1Char('='), 1) : QString());
+    const ModelNumbers model = ModelNumbers::of(setup);
+    m_layers->setValue(model.layers);
+    m_hidden->setValue(model.hidden);
+    m_heads->setValue(model.heads);
+    m_sequence->setValue(model.sequence);
+    m_queue->setCurrentIndex(setup.slurm.empty() ? 0 : 1);
     check();
 }
 
 void RecordDialog::setHosts(const QStringList& names)
 {
     const QSignalBlocker quiet(m_host);
-    const QString chosen = m_host->currentData().toString().isEmpty() ? m_wantedHost : m_host->currentData().toString();
+    const QString chosen =
+        m_host->currentData().toString().isEmpty() ? words(m_shown.host) : m_host->currentData().toString();
     while (m_host->count() > 1) m_host->removeItem(1);
     for (const QString& name : names) m_host->addItem(name, name);
     m_host->setCurrentIndex(std::max(0, m_host->findData(chosen)));
     check();
 }
 
-RecordSettings RecordDialog::settings() const
+Setup RecordDialog::setup() const
 {
-    RecordSettings s;
+    std::optional<SetupFault> ignored;
+    return read(ignored);
+}
+
+Setup RecordDialog::read(std::optional<SetupFault>& unread) const
+{
+    Setup s = m_shown;
     s.schedules.clear();
+    s.given.clear();
     for (int i = 0; i < m_schedules->count(); ++i) {
         const QListWidgetItem* item = m_schedules->item(i);
         if (item->checkState() != Qt::Checked) continue;
         const QString parameters = item->data(parametersRole).toString();
-        s.schedules << item->data(Qt::UserRole).toString() +
-                           (parameters.isEmpty() ? QString() : QLatin1Char(':') + parameters);
+        s.schedules.push_back(
+            (item->data(Qt::UserRole).toString() + (parameters.isEmpty() ? QString() : QLatin1Char(':') + parameters))
+                .toStdString());
     }
-    s.scheduleFile = m_scheduleFile->text().trimmed();
-    s.ranks = m_ranks->value();
-    s.microbatches = m_microbatches->value();
-    s.chunks = m_chunks->value();
-    s.replicas = m_replicas->value();
-    s.shard = m_shard->currentData().toString();
-    s.owners = m_owners->text().remove(QLatin1Char(' '));
-    s.gather = m_gather->currentData().toString();
-    s.reduce = m_reduce->currentData().toString();
-    s.replicaBatch = m_replicaBatch->text().remove(QLatin1Char(' '));
-    s.cut = m_cut->text().remove(QLatin1Char(' '));
-    s.layers = m_layers->value();
-    s.hidden = m_hidden->value();
-    s.heads = m_heads->value();
-    s.sequence = m_sequence->value();
-    s.microbatchSize = m_microbatchSize->value();
-    s.steps = m_steps->value();
-    s.warmup = m_warmup->value();
-    s.clock = m_clock->currentData().toString();
-    s.backend = m_backend->currentData().toString();
-    s.devices = m_devices->text().remove(QLatin1Char(' '));
-    s.precision = m_precision->currentData().toString();
-    s.sharing = m_sharing->currentData().toString();
-    s.transport = m_transport->currentData().toString();
-    s.link = m_link->text().trimmed();
-    s.seed = m_seed->text().isEmpty() ? 1 : m_seed->text().toULongLong();
-    s.dataFile = m_dataFile->text().trimmed();
-    s.optimizer = m_optimizer;
-    s.host = m_host->currentData().toString();
-    s.engine = m_engine->currentData().toString();
-    s.processes = !m_ranksAs->currentData().toString().isEmpty();
-    s.queue = !m_queue->currentData().toString().isEmpty();
-    s.slurm = m_slurm->text().simplified();
-    s.python = m_python->text().trimmed();
-    s.modelFile = m_modelFile->text().trimmed();
+    if (const QString file = m_scheduleFile->text().trimmed(); !file.isEmpty()) s.schedules = {file.toStdString()};
+    const Setup usual;
+    for (const SetupKey& key : setupKeys()) {
+        const QWidget* field = findChild<QWidget*>(words(key.name()));
+        QString text;
+        if (const auto* box = qobject_cast<const QSpinBox*>(field)) text = QString::number(box->value());
+        if (const auto* edit = qobject_cast<const QLineEdit*>(field)) text = edit->text().trimmed();
+        if (const auto* list = qobject_cast<const QComboBox*>(field)) text = list->currentData().toString();
+        if (field == nullptr || field == m_schedules) continue;
+        if (!key.form.starts_with("FILE") && key.commas()) text.remove(QLatin1Char(' '));
+        const std::string value = text.isEmpty() ? textOf(usual, key) : text.toStdString();
+        if (const auto set = setKey(s, key, value); !set && !unread) unread = faultOf(set.error(), words(key.name()));
+    }
+    const std::string owners = m_owners->text().remove(QLatin1Char(' ')).toStdString();
+    if (s.shard != "none" && !owners.empty()) s.shard += owners == "layer" ? ":by=layer" : ":shares=" + owners;
+    ModelNumbers model = ModelNumbers::of(m_shown);
+    model.layers = m_layers->value();
+    model.hidden = m_hidden->value();
+    model.heads = m_heads->value();
+    model.sequence = m_sequence->value();
+    s.model = model.text();
+    if (m_queue->currentData().toString().isEmpty())
+        s.slurm.clear();
+    else if (s.slurm.empty())
+        s.slurm = {"nodes=1"};
     return s;
 }
 
@@ -617,38 +602,38 @@ void RecordDialog::setMeant(QWidget* field, bool meant)
 }
 
 // Only what applies to the engine and the place.
-void RecordDialog::showPlace(const RecordSettings& s)
+void RecordDialog::showPlace(const Setup& s)
 {
-    const bool ownModel = !s.torch() || s.modelFile.isEmpty();
+    const bool ownModel = !s.torch() || s.modelFile.empty();
     for (QWidget* field : std::initializer_list<QWidget*>{m_python, m_modelFile}) setMeant(field, s.torch());
     setMeant(m_ranksAs, !s.torch());
-    setMeant(m_slurm, s.queue);
+    setMeant(m_slurm, !s.slurm.empty());
     const bool several = s.replicas > 1;
     for (QWidget* field : std::initializer_list<QWidget*>{m_shard, m_reduce, m_replicaBatch, m_cut})
         setMeant(field, several);
-    setMeant(m_owners, s.sharded());
-    setMeant(m_gather, s.sharded() && s.shard == QLatin1String("weights"));
+    setMeant(m_owners, several && s.shard != "none");
+    setMeant(m_gather, several && s.shard.starts_with("weights"));
     setMeant(m_link, !s.torch());
     for (QWidget* field : std::initializer_list<QWidget*>{m_layers, m_hidden, m_heads, m_sequence, m_dataFile})
         field->setEnabled(ownModel);
 }
 
 // GPU settings are hidden for the processor and vice versa; the sharing mode states what it can and can't show.
-void RecordDialog::showDevice(const RecordSettings& s)
+void RecordDialog::showDevice(const Setup& s)
 {
-    const bool gpu = !s.backend.isEmpty();
+    const bool gpu = !s.backend.empty();
     for (QWidget* field : std::initializer_list<QWidget*>{m_devices, m_precision, m_sharing, m_transport, m_clock})
         setMeant(field, !s.torch() && (field == m_precision || gpu == (field != m_clock)));
     if (auto* precisions = qobject_cast<QStandardItemModel*>(m_precision->model()))
         precisions->item(m_precision->findData(QStringLiteral("tf32")))->setEnabled(gpu);
     QString meaning = tr("Queues where each rank has its own GPU, otherwise serialised.");
-    if (s.sharing == QLatin1String("queues"))
+    if (s.sharing == "queues")
         meaning = tr("Side by side: real waits and overlap. Ranks on one GPU slow each other down: ops take longer "
                      "than on a GPU each.");
-    if (s.sharing == QLatin1String("partitions"))
+    if (s.sharing == "partitions")
         meaning = tr("An equal part of the multiprocessors for each rank: real waits, no interference between ranks. "
                      "Ops are slower than on a whole GPU; memory bandwidth is still shared.");
-    if (s.sharing == QLatin1String("serialised"))
+    if (s.sharing == "serialised")
         meaning = tr("One op at a time: exact op times on a whole GPU, placed as if each rank had its own. Contention "
                      "and real overlap don't show.");
     m_sharingMeaning->setText(meaning);
@@ -672,14 +657,15 @@ QString RecordDialog::faultText() const { return m_fault->text(); }
 
 QWidget* RecordDialog::fieldNamed(const QString& name) const
 {
-    if (name == QLatin1String("schedules")) return m_schedules;
+    if (name == QLatin1String("schedule")) return m_schedules;
     return findChild<QWidget*>(name);
 }
 
 void RecordDialog::check()
 {
     if (m_start == nullptr) return; // still being built
-    const RecordSettings s = settings();
+    std::optional<SetupFault> fault;
+    const Setup s = read(fault);
     const QSignalBlocker quiet(m_schedules);
     for (int i = 0; i < m_schedules->count(); ++i) {
         QListWidgetItem* item = m_schedules->item(i);
@@ -687,18 +673,20 @@ void RecordDialog::check()
         item->setText(item->data(titleRole).toString() +
                       (parameters.isEmpty() ? QString() : QStringLiteral("  ") + parameters));
     }
-    const bool own = !s.scheduleFile.isEmpty();
+    const bool own = !m_scheduleFile->text().trimmed().isEmpty();
     m_schedules->setEnabled(!own);
     for (QWidget* field :
          {static_cast<QWidget*>(m_ranks), static_cast<QWidget*>(m_microbatches), static_cast<QWidget*>(m_chunks)})
         field->setEnabled(!own);
     showPlace(s);
     showDevice(s);
-    auto fault = firstFault(s);
-    const QString unusable = s.torch() || s.elsewhere() ? QString() : m_whyUnusable.value(s.backend);
+    const QWidget* at = fault ? fieldNamed(fault->field) : nullptr;
+    if (at != nullptr && !at->isEnabled()) fault.reset();
+    if (!fault) fault = firstFault(s);
+    const QString unusable = s.torch() || s.elsewhere() ? QString() : m_whyUnusable.value(words(s.backend));
     if (!fault && !unusable.isEmpty())
-        fault = SettingsFault{QStringLiteral("backend"), tr("no usable GPU: %1; train on the processor").arg(unusable)};
-    QWidget* at = fault ? fieldNamed(fault->field) : nullptr;
+        fault = SetupFault{QStringLiteral("backend"), tr("no usable GPU: %1; train on the processor").arg(unusable)};
+    at = fault ? fieldNamed(fault->field) : nullptr;
     for (QWidget* field : findChildren<QWidget*>()) {
         const bool marked = field == at;
         if (field->property("fault").toBool() == marked) continue;

@@ -1,4 +1,4 @@
-// RecordDialog: the form for RecordSettings. It shows in words and as a command what it will run, and points to the
+// RecordDialog: the form for a Setup; a field is named as its key. It shows in words and as a command what it will run, and points to the
 // first invalid field. It restores the last settings (QSettings belongs to the caller). GUI thread only.
 #pragma once
 
@@ -7,7 +7,7 @@
 #include <QVector>
 
 #include "widgets/job.h"
-#include "widgets/record/record_settings.h"
+#include "widgets/record/record_setup.h"
 #include "widgets/record/training_devices.h"
 
 class QComboBox;
@@ -25,8 +25,8 @@ class RecordDialog : public QDialog {
 public:
     explicit RecordDialog(QWidget* parent = nullptr);
 
-    void setSettings(const RecordSettings& settings);
-    RecordSettings settings() const;
+    void setSetup(const Setup& setup);
+    Setup setup() const;
     // Files the runs may be added to; the first is preselected. A new file is always offered.
     void setTargets(const QStringList& files, const QString& newFile);
     QString targetFile() const; // existing, or a new path
@@ -38,15 +38,16 @@ public:
     // of `stagewright hosts`; they are offered beside this computer
     void setHosts(const QStringList& names);
     QString faultText() const;
-    QWidget* fieldNamed(const QString& name) const; // by RecordSettings' member; nullptr if there is none
+    QWidget* fieldNamed(const QString& name) const; // as SetupFault::field; nullptr if there is none
 
 private:
+    Setup read(std::optional<SetupFault>& unread) const; // the first field whose text its key does not take
     void check();
     void fillSchedules();
     void markPossible(); // enables the schedules that the shape allows; the others are grey and say why
     void showParameters();
-    void showDevice(const RecordSettings& settings);
-    void showPlace(const RecordSettings& settings);
+    void showDevice(const Setup& setup);
+    void showPlace(const Setup& setup);
     void setMeant(QWidget* field, bool meant); // with its label
     void addPlace(QVBoxLayout* into);
     QComboBox* choice(const char* name, std::initializer_list<std::pair<QString, const char*>> items,
@@ -59,14 +60,11 @@ private:
     QListWidget* m_schedules;
     QLineEdit* m_scheduleFile;
     QSpinBox *m_ranks, *m_microbatches, *m_chunks;
-    QSpinBox* m_replicas;
     QComboBox *m_shard, *m_gather, *m_reduce;
     QLineEdit *m_owners, *m_replicaBatch, *m_cut;
-    QSpinBox *m_layers, *m_hidden, *m_heads, *m_sequence, *m_microbatchSize;
-    QSpinBox *m_steps, *m_warmup;
-    QComboBox *m_host = nullptr, *m_engine = nullptr, *m_ranksAs = nullptr, *m_queue = nullptr;
+    QSpinBox *m_layers, *m_hidden, *m_heads, *m_sequence;
+    QComboBox *m_host = nullptr, *m_ranksAs = nullptr, *m_queue = nullptr;
     QLineEdit *m_slurm = nullptr, *m_python = nullptr, *m_modelFile = nullptr;
-    QString m_wantedHost; // of the settings; the hosts may come later
     QComboBox *m_backend = nullptr, *m_precision = nullptr, *m_sharing = nullptr, *m_transport = nullptr,
               *m_clock = nullptr, *m_target = nullptr;
     QLineEdit* m_devices = nullptr;
@@ -74,8 +72,8 @@ private:
     QHash<QString, QString> m_whyUnusable; // by backend; empty: usable, or unknown
     QLineEdit* m_parameters = nullptr;     // of the current schedule in the list
     Job m_checking;                        // which schedules are possible
-    QLineEdit *m_link, *m_seed, *m_dataFile;
-    QString m_optimizer;
+    QLineEdit *m_link, *m_dataFile;
+    Setup m_shown; // what has no field of its own is kept
     QLabel *m_words = nullptr, *m_command = nullptr, *m_fault = nullptr;
     QPushButton* m_start = nullptr;
 };

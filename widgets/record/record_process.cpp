@@ -1,5 +1,7 @@
 #include "widgets/record/record_process.h"
 
+#include "widgets/record/record_setup.h"
+
 #include <QCoreApplication>
 #include <QFileInfo>
 #include <QJsonArray>
@@ -67,19 +69,17 @@ RecordProcess::~RecordProcess()
     }
 }
 
-void RecordProcess::start(const QString& program, const RecordSettings& settings, const QString& output)
+void RecordProcess::start(const QString& program, const Setup& setup, const QString& output)
 {
     if (running()) return;
-    m_settings = settings;
-    m_elsewhere = settings.elsewhere();
+    m_elsewhere = setup.elsewhere();
     m_job.clear();
-    begin(program, recordArguments(settings, output), output);
+    begin(program, recordArguments(setup, output), output);
 }
 
 void RecordProcess::follow(const QString& program, const QString& job, const QString& output)
 {
     if (running()) return;
-    m_settings = {};
     m_elsewhere = true;
     m_job = job;
     begin(program,

@@ -9,7 +9,7 @@
 #include <QString>
 #include <QTimer>
 
-#include "widgets/record/record_settings.h"
+#include "schedules/setup/setup.h"
 
 namespace stagewright {
 
@@ -51,7 +51,7 @@ public:
     explicit RecordProcess(QObject* parent = nullptr);
     ~RecordProcess() override; // ends a running child
 
-    void start(const QString& program, const RecordSettings& settings, const QString& output);
+    void start(const QString& program, const Setup& setup, const QString& output);
     // Follows a job that runs elsewhere (`stagewright hosts attach`), whose runs come to `output`.
     void follow(const QString& program, const QString& job, const QString& output);
     // closes its standard input; terminates it after 5 s, kills it after 10; of one elsewhere after a minute
@@ -64,7 +64,6 @@ public:
         return m_state == State::Starting || m_state == State::Running || m_state == State::Cancelling;
     }
     const QString& outputFile() const { return m_output; }
-    const RecordSettings& settings() const { return m_settings; }
     int done() const { return m_done; }
     int total() const { return m_total; } // 0: unknown so far
     const QString& what() const { return m_what; }
@@ -95,7 +94,6 @@ private:
     QProcess m_process;
     QTimer m_patience;
     State m_state = State::Idle;
-    RecordSettings m_settings;
     QString m_output;
     QByteArray m_pending;
     QString m_words; // lines that are not events

@@ -334,9 +334,8 @@ void ExplorerController::saveAsRun(const SweepPoint& point, const QString& path,
     inBackground(
         this,
         [point, target = path.toStdString(), now = QDateTime::currentMSecsSinceEpoch()]() -> Result<void> {
-            STAGEWRIGHT_TRY(auto schedule, scheduleOf(point));
-            STAGEWRIGHT_TRY(auto costs, costsOf(schedule, point));
-            STAGEWRIGHT_TRY(auto run, simulatedRun(schedule, costs));
+            STAGEWRIGHT_TRY(const auto made, libraryCase(point));
+            STAGEWRIGHT_TRY(auto run, simulatedRun(made.schedule, made.costs));
             run.info.createdUnixMs = now;
             STAGEWRIGHT_TRY(auto file, RunFile::open(target, OpenMode::Create));
             STAGEWRIGHT_CHECK(file->add(run));

@@ -5,6 +5,7 @@
 #include "widgets/library/block_editor.h"
 #include "widgets/library/schedule_browser.h"
 #include "widgets/record/record_dialog.h"
+#include "widgets/record/record_setup.h"
 
 namespace stagewright {
 
@@ -75,15 +76,17 @@ ScheduleBrowser* LibraryController::openScheduleBrowser()
     connect(browser, &ScheduleBrowser::trainAsked, this, [this](const QString& name, const Shape& shape) {
         RecordDialog* dialog = m_workspace.feature<Recording>()->openRecordDialog();
         if (dialog == nullptr) return;
-        RecordSettings settings = dialog->settings();
-        settings.schedules = {name};
-        settings.scheduleFile.clear();
-        settings.ranks = shape.ranks;
-        settings.microbatches = shape.microbatches;
-        settings.chunks = shape.chunks;
-        if (auto made = makeSchedule(name.toStdString(), shape))
-            settings.layers = std::max(settings.layers, made->stages);
-        dialog->setSettings(settings);
+        Setup setup = dialog->setup();
+        setup.schedules = {name.toStdString()};
+        setup.ranks = shape.ranks;
+        setup.microbatches = shape.microbatches;
+        setup.chunks = shape.chunks;
+        if (auto made = makeSchedule(name.toStdString(), shape)) {
+            ModelNumbers model = ModelNumbers::of(setup);
+            model.layers = std::max(model.layers, made->stages);
+            setup.model = model.text();
+        }
+        dialog->setSetup(setup);
     });
     connect(browser, &ScheduleBrowser::blockAsked, this,
             [this](const QString& name, const Shape& shape) { openBlockEditor(name, shape); });

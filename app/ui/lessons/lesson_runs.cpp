@@ -16,6 +16,7 @@
 #include "app/ui/workspace/workspace.h"
 #include "schedules/check/validate.h"
 #include "schedules/library/registry.h"
+#include "schedules/setup/keys.h"
 #include "traces/fit/fit_costs.h"
 #include "traces/lessons/lesson_library.h"
 #include "traces/lessons/record_plan.h"
@@ -23,6 +24,7 @@
 #include "traces/store/run_file.h"
 #include "widgets/background.h"
 #include "widgets/record/record_process.h"
+#include "widgets/record/record_setup.h"
 
 namespace stagewright {
 namespace {
@@ -144,24 +146,15 @@ void nameRuns(const QString& file, const QStringList& schedules, const QString& 
 
 const QString paceKey = QStringLiteral("lessons/secondsPerSample");
 
-// Samples that `record` trains with these arguments, under all schedules; 0 for a model or an end of its own, whose
-// pace is another.
-double samplesOf(const QStringList& arguments, const lessons::RunBlock& block)
+// Samples that `record` trains so, under all schedules; 0 for a model or an end of its own, whose pace is another.
+double samplesOf(const Setup& setup, const lessons::RunBlock& block)
 {
-    const auto names = [&](std::string_view option) {
-        return std::find(block.arguments.begin(), block.arguments.end(), option) != block.arguments.end();
-    };
-    if (block.expectFailure || names("--model") || names("--timeout")) return 0;
-    const auto value = [&](const char* option, int usual) {
-        const qsizetype at = arguments.indexOf(QLatin1String(option));
-        return at < 0 ? usual : arguments.value(at + 1).toDouble();
-    };
-    const RecordSettings usual;
-    const auto schedules = static_cast<double>(
-        arguments.value(arguments.indexOf(QStringLiteral("--schedule")) + 1).split(QLatin1Char(',')).size());
-    return schedules * (value("--steps", usual.steps) + value("--warmup", usual.warmup)) *
-           value("--microbatches", usual.microbatches) * value("--microbatch-size", usual.microbatchSize) *
-           value("--replicas", 1);
+    for (const char* own : {"--model", "--timeout"})
+        if (std::find(block.arguments.begin(), block.arguments.end(), own) != block.arguments.end()) return 0;
+    if (block.expectFailure) return 0;
+    const int steps = setup.steps > 0 ? setup.steps : usualRecording().steps;
+    return static_cast<double>(setup.schedules.size()) * (steps + setup.warmup) * setup.microbatches *
+           setup.microbatchSize * setup.replicas;
 }
 
 QString namesKey(const QString& file) { return QStringLiteral("lessons/runs/") + QFileInfo(file).completeBaseName(); }
@@ -233,12 +226,11 @@ Result<void> LessonRuns::start(const LessonSession& session, const lessons::RunB
             return refuse(tr("file %1: %2").arg(file.fileName(), file.errorString()),
                           tr("free some space in the temporary folder"));
     }
-    QStringList arguments;
-    for (const std::string& word : plan.arguments) arguments << qs(word);
+    STAGEWRIGHT_TRY(const auto setup, withOptions({}, plan.arguments));
     m_schedules.clear();
     for (const std::string& name : plan.schedules) m_schedules << qs(name);
-    m_recorded = arguments.value(arguments.indexOf(QStringLiteral("--schedule")) + 1)
-                     .split(QLatin1Char(','), Qt::SkipEmptyParts);
+    m_recorded.clear();
+    for (const std::string& name : setup.schedules) m_recorded << qs(name);
     m_recorded.removeDuplicates();
 
     m_file = fileOf(session.lesson(), block);
@@ -248,14 +240,12 @@ Result<void> LessonRuns::start(const LessonSession& session, const lessons::RunB
         (m_schedules.size() == 1 && lesson.all<lessons::RunBlock>().size() > 1 ? blockWords(block.id) : QString());
     QDir().mkpath(QFileInfo(m_file).absolutePath());
     QFile::remove(m_file);
-    RecordSettings recorded;
-    recorded.arguments = arguments;
     m_block = qs(block.id);
-    m_samples = samplesOf(arguments, block);
+    m_samples = samplesOf(setup, block);
     m_time.start();
     m_workspace.library()->close(m_file);
     m_workspace.library()->setAside(m_file);
-    m_workspace.feature<Recording>()->startRecording(recorded, m_file, true, true);
+    m_workspace.feature<Recording>()->startRecording(setup, m_file, true, true);
     if (!m_workspace.feature<Recording>()->process()->running()) {
         m_block.clear();
         return refuse(tr("the recording did not start"), m_workspace.banner()->text());
@@ -325,10 +315,9 @@ void LessonRuns::read(const QString& block, const QString& file, const QStringLi
 double LessonRuns::expectedSeconds(const lessons::Lesson& lesson, const lessons::RunBlock& block)
 {
     const auto plan = lessons::recordPlan(lesson, block, {}, {});
-    if (!plan) return 0;
-    QStringList arguments;
-    for (const std::string& word : plan->arguments) arguments << qs(word);
-    return samplesOf(arguments, block) * std::max(0.0, QSettings().value(paceKey).toDouble());
+    const auto setup = plan ? withOptions({}, plan->arguments) : tl::unexpected(plan.error());
+    if (!setup) return 0;
+    return samplesOf(*setup, block) * std::max(0.0, QSettings().value(paceKey).toDouble());
 }
 
 void LessonRuns::prove(const QString& block, int ranks, int microbatches)

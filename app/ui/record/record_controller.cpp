@@ -14,6 +14,7 @@
 
 #include "app/costs/training_backends.h"
 #include "app/ui/workspace/workspace.h"
+#include "schedules/setup/keys.h"
 #include "schedules/text/csv.h"
 #include "traces/report/run_report.h"
 #include "traces/run/simulated_run.h"
@@ -22,94 +23,20 @@
 #include "widgets/edit/schedule_editor.h"
 #include "widgets/hosts/host_calls.h"
 #include "widgets/record/record_dialog.h"
+#include "widgets/record/record_setup.h"
 #include "widgets/record/record_strip.h"
 #include "widgets/sentence.h"
 
 namespace stagewright {
 namespace {
 
-// The last settings as a plain list of values: the content of the form, nothing about the machine.
-void saveSettings(const RecordSettings& s)
-{
-    QSettings store;
-    store.beginGroup(QStringLiteral("record"));
-    store.setValue(QStringLiteral("schedules"), s.schedules);
-    store.setValue(QStringLiteral("shape"), QVariantList{s.ranks, s.microbatches, s.chunks, s.microbatchSize});
-    store.setValue(QStringLiteral("replicas"), QStringList{QString::number(s.replicas), s.shard, s.owners, s.gather,
-                                                           s.reduce, s.replicaBatch, s.cut});
-    store.setValue(QStringLiteral("model"), QVariantList{s.layers, s.hidden, s.heads, s.sequence});
-    store.setValue(QStringLiteral("run"), QVariantList{s.steps, s.warmup});
-    store.setValue(QStringLiteral("clock"), s.clock);
-    store.setValue(QStringLiteral("device"), QStringList{s.backend, s.devices, s.precision, s.sharing, s.transport});
-    store.setValue(QStringLiteral("link"), s.link);
-    store.setValue(QStringLiteral("engine"), QStringList{s.engine, s.python, s.modelFile});
-    store.setValue(QStringLiteral("place"), QStringList{s.host, s.processes ? QStringLiteral("processes") : QString(),
-                                                        s.queue ? QStringLiteral("slurm") : QString(), s.slurm});
-    store.setValue(QStringLiteral("data"), s.dataFile);
-    store.setValue(QStringLiteral("seed"), s.seed);
-}
+const QString setupKey = QStringLiteral("record/setup"); // the last content of the form, as options
 
-RecordSettings loadSettings()
+Setup lastSetup()
 {
-    RecordSettings s;
-    QSettings store;
-    store.beginGroup(QStringLiteral("record"));
-    const QStringList schedules = store.value(QStringLiteral("schedules")).toStringList();
-    if (!schedules.isEmpty()) s.schedules = schedules;
-    const QVariantList shape = store.value(QStringLiteral("shape")).toList();
-    if (shape.size() == 4) {
-        s.ranks = shape[0].toInt();
-        s.microbatches = shape[1].toInt();
-        s.chunks = shape[2].toInt();
-        s.microbatchSize = shape[3].toInt();
-    }
-    if (const QStringList replicas = store.value(QStringLiteral("replicas")).toStringList(); replicas.size() >= 6) {
-        s.replicas = std::max(1, replicas[0].toInt());
-        s.shard = replicas[1];
-        s.owners = replicas[2];
-        s.gather = replicas[3];
-        s.reduce = replicas[4];
-        s.replicaBatch = replicas[5];
-        s.cut = replicas.value(6);
-    }
-    const QVariantList model = store.value(QStringLiteral("model")).toList();
-    if (model.size() == 4) {
-        s.layers = model[0].toInt();
-        s.hidden = model[1].toInt();
-        s.heads = model[2].toInt();
-        s.sequence = model[3].toInt();
-    }
-    const QVariantList run = store.value(QStringLiteral("run")).toList();
-    if (run.size() == 2) {
-        s.steps = run[0].toInt();
-        s.warmup = run[1].toInt();
-    }
-    s.clock = store.value(QStringLiteral("clock")).toString();
-    const QStringList device = store.value(QStringLiteral("device")).toStringList();
-    if (device.size() == 5) {
-        s.backend = device[0];
-        s.devices = device[1];
-        s.precision = device[2];
-        s.sharing = device[3];
-        s.transport = device[4];
-    }
-    s.link = store.value(QStringLiteral("link")).toString();
-    const QStringList engine = store.value(QStringLiteral("engine")).toStringList();
-    if (engine.size() == 3) {
-        s.engine = engine[0];
-        s.python = engine[1];
-        s.modelFile = engine[2];
-    }
-    const QStringList place = store.value(QStringLiteral("place")).toStringList();
-    if (place.size() == 4) {
-        s.host = place[0];
-        s.processes = !place[1].isEmpty();
-        s.queue = !place[2].isEmpty();
-        s.slurm = place[3];
-    }
-    s.dataFile = store.value(QStringLiteral("data")).toString();
-    s.seed = store.value(QStringLiteral("seed"), 1).toULongLong();
-    return s;
+    std::vector<std::string> options;
+    for (const QString& word : QSettings().value(setupKey).toStringList()) options.push_back(word.toStdString());
+    return options.empty() ? usualRecording() : withOptions({}, options).value_or(usualRecording());
 }
 
 // The path, or one with a number if the file exists.
@@ -221,7 +148,7 @@ RecordDialog* RecordController::openRecordDialog()
         if (!m_workspace.library()->isSimulated(file) && !targets.contains(file)) targets << file;
     askDevices(findStagewright(), dialog,
                [dialog](const QVector<TrainingDevice>& devices) { dialog->setDevices(devices); });
-    dialog->setSettings(loadSettings());
+    dialog->setSetup(lastSetup());
     m_hosts.start(
         [program = findStagewright()](const std::stop_token& stop) {
             return askProgram(program, {QStringLiteral("hosts"), QStringLiteral("list"), QStringLiteral("--json")},
@@ -235,17 +162,18 @@ RecordDialog* RecordController::openRecordDialog()
         });
     dialog->setTargets(targets, newRecordingPath(QStringLiteral("recording")));
     connect(dialog, &QDialog::accepted, this, [this, dialog] {
-        const RecordSettings settings = dialog->settings();
-        saveSettings(settings);
+        const Setup setup = dialog->setup();
+        QStringList options;
+        for (const std::string& word : optionsOf(setup)) options << QString::fromStdString(word);
+        QSettings().setValue(setupKey, options);
         m_compareAfter = {};
-        startRecording(settings, dialog->targetFile(), dialog->targetIsNew());
+        startRecording(setup, dialog->targetFile(), dialog->targetIsNew());
     });
     dialog->open();
     return dialog;
 }
 
-void RecordController::startRecording(const RecordSettings& settings, const QString& target, bool targetIsNew,
-                                      bool aside)
+void RecordController::startRecording(const Setup& setup, const QString& target, bool targetIsNew, bool aside)
 {
     if (m_process->running()) return;
     m_aside = aside;
@@ -259,9 +187,9 @@ void RecordController::startRecording(const RecordSettings& settings, const QStr
     }
     const QString file = RunLibrary::normalised(targetIsNew ? freePath(target) : target);
     // A job elsewhere outlives this window and its temporary folder.
-    const bool direct = targetIsNew || settings.elsewhere();
+    const bool direct = targetIsNew || setup.elsewhere();
     begun(direct ? file : m_scratch.filePath(QStringLiteral("recording-%1.stagewright").arg(++m_recordCount)), file);
-    m_process->start(program, settings, m_recordFile);
+    m_process->start(program, setup, m_recordFile);
 }
 
 void RecordController::attach(const QString& job, const QString& file)
@@ -616,16 +544,17 @@ void RecordController::runEdited()
         return;
     }
     file.close();
-    RecordSettings settings = settingsOf(*source->run);
-    settings.scheduleFile = file.fileName();
-    if (settings.layers < editor.schedule().stages) { // of a schedule that never ran
-        settings.layers = editor.schedule().stages;
-        settings.stageLayers.clear();
+    Setup setup = setupOf(*source->run);
+    setup.schedules = {file.fileName().toStdString()};
+    if (ModelNumbers model = ModelNumbers::of(setup); model.layers < editor.schedule().stages) { // it never ran
+        model.layers = editor.schedule().stages;
+        setup.model = model.text();
+        setup.stageLayers.clear();
     }
     const bool stored = !m_workspace.library()->isSimulated(source->ref.file);
     if (stored) {
         m_compareAfter = source->ref;
-        startRecording(settings, source->ref.file, false);
+        startRecording(setup, source->ref.file, false);
         keepPrediction();
         return;
     }
@@ -638,9 +567,9 @@ void RecordController::runEdited()
         QFile baseline(folder + QLatin1Char('/') + name.chopped(mark.size()));
         if (originalText && baseline.open(QIODevice::WriteOnly) &&
             baseline.write(originalText->data(), static_cast<qint64>(originalText->size())) >= 0)
-            settings.baselineFile = baseline.fileName();
+            setup.schedules.insert(setup.schedules.begin(), baseline.fileName().toStdString());
     }
-    startRecording(settings, newRecordingPath(name.chopped(mark.size()) + QStringLiteral("-edited")), true);
+    startRecording(setup, newRecordingPath(name.chopped(mark.size()) + QStringLiteral("-edited")), true);
     keepPrediction();
 }
 

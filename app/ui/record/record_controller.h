@@ -30,8 +30,7 @@ public:
 
     RecordProcess* process() override { return m_process; }
     RecordDialog* openRecordDialog() override;
-    void startRecording(const RecordSettings& settings, const QString& target, bool targetIsNew,
-                        bool aside = false) override;
+    void startRecording(const Setup& setup, const QString& target, bool targetIsNew, bool aside = false) override;
     void attach(const QString& job, const QString& file) override;
     void runEdited() override;
     bool isRecordingInto(const QString& file) const override;

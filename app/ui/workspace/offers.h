@@ -23,7 +23,7 @@ class RecordDialog;
 class RecordProcess;
 class ScheduleEditor;
 struct Block;
-struct RecordSettings;
+struct Setup;
 struct RunView;
 struct ShownSteps;
 
@@ -80,8 +80,7 @@ public:
     virtual RecordProcess* process() = 0;
     virtual RecordDialog* openRecordDialog() = 0; // not modal; deleted when closed
     // aside: for a lesson, which reads the file itself: nothing is listed, shown or said here.
-    virtual void startRecording(const RecordSettings& settings, const QString& target, bool targetIsNew,
-                                bool aside = false) = 0;
+    virtual void startRecording(const Setup& setup, const QString& target, bool targetIsNew, bool aside = false) = 0;
     // follows one that runs elsewhere and writes its runs there
     virtual void attach(const QString& job, const QString& file) = 0;
     // trains the edited order with the source's setup, then compares
