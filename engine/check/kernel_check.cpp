@@ -118,7 +118,7 @@ private:
     }
     float* take(std::size_t count)
     {
-        m_buffers.push_back(m_allocator.take(count, {MemoryCategory::Workspace, 0, -1}));
+        m_buffers.push_back(m_allocator.take(count, workspaceTag()));
         return m_buffers.back().data();
     }
 

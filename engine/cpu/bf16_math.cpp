@@ -20,7 +20,7 @@ BFloat16* elementsOf(Elements elements) { return static_cast<BFloat16*>(elements
 class Bf16Math final : public SharedMath {
 public:
     Bf16Math(const Bf16Gemm& gemm, Allocator& allocator, int stage)
-        : m_gemm(gemm), m_allocator(allocator), m_tag{MemoryCategory::Workspace, static_cast<std::uint16_t>(stage), -1}
+        : m_gemm(gemm), m_allocator(allocator), m_tag(workspaceTag(stage))
     {
     }
 

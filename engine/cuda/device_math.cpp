@@ -28,9 +28,8 @@ void gemm(int kind, int rows, int columns, int depth, StagewrightGemm& p)
 class DeviceMath final : public LayerMath {
 public:
     DeviceMath(DeviceMemory& memory, Allocator& allocator, int stage, int flashFrom)
-        : m_memory(memory), m_table(memory.table()), m_queue(memory.queue()),
-          m_allocator(allocator), m_tag{MemoryCategory::Workspace, static_cast<std::uint16_t>(stage), -1},
-          m_flashFrom(flashFrom)
+        : m_memory(memory), m_table(memory.table()), m_queue(memory.queue()), m_allocator(allocator),
+          m_tag(workspaceTag(stage)), m_flashFrom(flashFrom)
     {
     }
 

@@ -24,6 +24,16 @@ struct MemoryTag {
     std::uint16_t stage = 0;
     std::int32_t microbatch = -1;
 };
+// What is needed while an op runs, and buffers of messages.
+inline MemoryTag workspaceTag(int stage = 0, int microbatch = -1)
+{
+    return {MemoryCategory::Workspace, static_cast<std::uint16_t>(stage), microbatch};
+}
+inline MemoryTag messageTag(int stage = 0, int microbatch = -1)
+{
+    return {MemoryCategory::Communication, static_cast<std::uint16_t>(stage), microbatch};
+}
+
 class MemorySink {
 public:
     virtual ~MemorySink() = default;

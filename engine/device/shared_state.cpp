@@ -55,7 +55,7 @@ void SharedState::start(std::int64_t begin, std::span<const float> values)
     Buffer staged;
     const float* source = values.data();
     if (!memory().isHost()) {
-        staged = m_allocator.take(values.size(), {MemoryCategory::Workspace, m_stage, -1});
+        staged = m_allocator.take(values.size(), workspaceTag(m_stage));
         memory().upload(staged.data(), source, values.size_bytes());
         source = staged.data();
     }

@@ -114,9 +114,8 @@ std::span<const std::uint8_t> StepData::of(std::size_t which, const Part& part, 
 
 Buffer OpExecution::take(std::size_t positions, const StageModel& model, int microbatch) const
 {
-    return m_allocator.take(
-        positions * static_cast<std::size_t>(m_shapes.width),
-        {MemoryCategory::Communication, static_cast<std::uint16_t>(model.slice().stage), microbatch});
+    return m_allocator.take(positions * static_cast<std::size_t>(m_shapes.width),
+                            messageTag(model.slice().stage, microbatch));
 }
 
 Buffer OpExecution::forward(const PlannedOp& planned, StageModel& model, const Part& part, Buffer input)

@@ -254,7 +254,7 @@ void StepEnd::postGradients(int rank, ControlKey::Kind kind, int stage, const Bu
                             std::size_t count)
 {
     const auto s = static_cast<std::uint16_t>(stage);
-    Buffer message = m_run.allocator->take(count, {MemoryCategory::Communication, s, -1});
+    Buffer message = m_run.allocator->take(count, messageTag(s));
     std::memcpy(message.data(), from.data() + begin, count * sizeof(float));
     const Nanos availableAt = monotonicNow() + m_hooks.delayTo(rank, message);
     m_state.transport->post(rank, {kind, s, m_rank}, std::move(message), availableAt);
@@ -266,7 +266,7 @@ void StepEnd::shareGradients(StageRun& run)
     const int stage = run.slice.stage;
     const std::vector<StageRun*> copies = m_state.copiesOf(stage);
     const std::vector<ShardPiece> pieces = piecesOf(run, copies);
-    const MemoryTag tag{MemoryCategory::Communication, static_cast<std::uint16_t>(stage), -1};
+    const MemoryTag tag = messageTag(stage);
     if (!pieces.empty()) {
         Buffer whole = m_run.allocator->take(gradientCount(*run.model), tag);
         run.model->packGradients(whole);
@@ -293,7 +293,7 @@ bool StepEnd::sumByPieces(StageRun& run, std::span<StageRun* const> copies, std:
 {
     const int stage = run.slice.stage;
     const auto s = static_cast<std::uint16_t>(stage);
-    const MemoryTag tag{MemoryCategory::Communication, s, -1};
+    const MemoryTag tag = messageTag(s);
     Buffer whole = m_run.allocator->take(gradientCount(*run.model), tag);
     run.model->packGradients(whole);
     const auto own = static_cast<std::size_t>(std::find(copies.begin(), copies.end(), &run) - copies.begin());
@@ -330,7 +330,7 @@ bool StepEnd::sumByPieces(StageRun& run, std::span<StageRun* const> copies, std:
 bool StepEnd::meetCopies(int stage)
 {
     const auto s = static_cast<std::uint16_t>(stage);
-    const MemoryTag tag{MemoryCategory::Communication, s, -1};
+    const MemoryTag tag = messageTag(s);
     std::vector<int> others;
     for (const StageRun* copy : m_state.copiesOf(stage))
         if (copy->rank != m_rank) others.push_back(copy->rank);
@@ -365,7 +365,7 @@ bool StepEnd::sumOverCopies()
         std::vector<Buffer> buffers;
         for (const StageRun* copy : copies) {
             m_run.status.set(RankPhase::Copies, stage);
-            const MemoryTag tag{MemoryCategory::Communication, s, -1};
+            const MemoryTag tag = messageTag(s);
             const RankTrace::Range range = m_trace.other();
             if (copy == &own) {
                 buffers.push_back(m_run.allocator->take(gradientCount(*own.model), tag));
@@ -434,8 +434,7 @@ bool StepEnd::receiveNormsUp(int position)
 
 bool StepEnd::receiveNorms(const ControlKey& key)
 {
-    const Buffer message =
-        m_state.transport->collect(m_rank, key, m_run.messages(), {MemoryCategory::Communication, 0, -1});
+    const Buffer message = m_state.transport->collect(m_rank, key, m_run.messages(), messageTag());
     if (!message) return false;
     std::vector<double> received(m_norms.size());
     std::memcpy(received.data(), message.data(), received.size() * sizeof(double));
@@ -447,7 +446,7 @@ bool StepEnd::receiveNorms(const ControlKey& key)
 
 void StepEnd::postNorms(int rank, const ControlKey& key)
 {
-    Buffer message = m_run.messages().take(2 * m_norms.size(), {MemoryCategory::Communication, 0, -1});
+    Buffer message = m_run.messages().take(2 * m_norms.size(), messageTag());
     std::memcpy(message.data(), m_norms.data(), m_norms.size() * sizeof(double));
     const Nanos availableAt = monotonicNow() + m_hooks.delayTo(rank, message);
     m_state.transport->post(rank, key, std::move(message), availableAt);

@@ -50,8 +50,7 @@ public:
         end.mark = message.memory().mark();
         end.buffer = std::move(message);
         // Said first: the receiver posts its end once it knows.
-        m_said->send(fromRank, toRank, key,
-                     own.words.take(1, {MemoryCategory::Communication, key.stage, key.microbatch}), availableAt);
+        m_said->send(fromRank, toRank, key, own.words.take(1, messageTag(key.stage, key.microbatch)), availableAt);
         postUntil(own, at + 1);
     }
 
@@ -177,8 +176,8 @@ private:
                 if (!end.buffer) throw std::logic_error("a message is to be sent before it is made");
                 message.written = end.mark;
             } else {
-                end.buffer = own.here.allocator->takeForCopy(
-                    end.floats, {MemoryCategory::Communication, end.key.stage, end.key.microbatch}, message.before);
+                end.buffer = own.here.allocator->takeForCopy(end.floats, messageTag(end.key.stage, end.key.microbatch),
+                                                             message.before);
             }
             message.data = end.buffer.data();
             batch.push_back(std::move(message));

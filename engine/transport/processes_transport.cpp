@@ -159,7 +159,7 @@ public:
     Buffer take(int rank, const MessageKey& key, Allocator& allocator) override
     {
         if (isHere(sourceOf(key))) return m_threads->take(rank, key, allocator);
-        const MemoryTag tag{MemoryCategory::Communication, key.stage, key.microbatch};
+        const MemoryTag tag = messageTag(key.stage, key.microbatch);
         Incoming incoming;
         {
             const std::lock_guard lock(m_incomingMutex);

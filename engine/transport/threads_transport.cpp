@@ -177,8 +177,7 @@ public:
         }
         if (m_rendezvous) m_boxes[static_cast<std::size_t>(rank)].changed.notify_all();
         m_received.addMessage(rank, original.buffer.size() * sizeof(float));
-        return copyOf(std::move(original), fromRank, allocator,
-                      {MemoryCategory::Communication, key.stage, key.microbatch});
+        return copyOf(std::move(original), fromRank, allocator, messageTag(key.stage, key.microbatch));
     }
 
     void post(int toRank, const ControlKey& key, Buffer message, Nanos availableAt) override

@@ -13,7 +13,7 @@ ActivationRule::ActivationRule(const Schedule& schedule, const CostModel& costs,
     m_sliceStarts = sliceStartsOf(schedule);
     for (const auto& ops : schedule.order)
         for (const Op& op : ops) {
-            if (op.kind != OpKind::Recompute) continue;
+            if (!isRecompute(op.kind)) continue;
             if (m_recomputed.empty())
                 m_recomputed.assign(
                     static_cast<std::size_t>(schedule.stages) * static_cast<std::size_t>(m_microbatches), 0);
@@ -57,7 +57,7 @@ void ActivationRule::leaveOutUnheld(const Schedule& schedule)
             for (int k = 0; k < op.count; ++k) {
                 const std::size_t cell = cellOf(op, k);
                 if (cell >= held.size() || op.stage >= m_costs.memory.size()) continue;
-                if (op.kind == OpKind::Forward) run[cell] = 1;
+                if (isForward(op.kind)) run[cell] = 1;
                 Bytes& now = held[cell];
                 now += deltaOf(op, k);
                 // Costs by which I frees more than the whole, or whose stage inputs are larger, go below zero on their
@@ -81,24 +81,18 @@ Bytes ActivationRule::part(Bytes whole, const Op& op) const
 Bytes ActivationRule::deltaOf(const Op& op, int k) const
 {
     const KindTraits& rule = ruleOf(op.kind);
-    if (!rule.holdsActivation && !rule.freesInputPart && !rule.freesRemainder) return 0;
-    if (op.stage >= m_costs.memory.size()) return 0;
+    if (rule.memory.size() == 0 || op.stage >= m_costs.memory.size()) return 0;
     if (!m_leftOut.empty() && cellOf(op, k) < m_leftOut.size() && m_leftOut[cellOf(op, k)] != 0) return 0;
     const StageMemory& memory =
         op.microbatch >= 0 && cellOf(op, k) < m_sized.size() ? m_sized[cellOf(op, k)] : m_costs.memory[op.stage];
     Bytes delta = 0;
-    if (rule.holdsActivation) {
-        delta = memory.activation;
-        if (!m_recomputed.empty()) {
-            const bool recomputed = cellOf(op, k) < m_recomputed.size() && m_recomputed[cellOf(op, k)] != 0;
-            if (op.kind == OpKind::Recompute)
-                delta = memory.activation - memory.boundary;
-            else if (recomputed)
-                delta = memory.boundary;
-        }
+    for (const MemoryEffect& effect : rule.memory) {
+        if (effect.category != MemoryCategory::Activations) continue;
+        const bool recomputed = !m_recomputed.empty() && effect.share == MemoryShare::Activation &&
+                                cellOf(op, k) < m_recomputed.size() && m_recomputed[cellOf(op, k)] != 0;
+        const Bytes bytes = recomputed ? memory.boundary : shareOf(memory, effect.share);
+        delta += effect.takes ? bytes : -bytes;
     }
-    if (rule.freesInputPart) delta -= memory.freedAtInput;
-    if (rule.freesRemainder) delta -= memory.activation - memory.freedAtInput;
     return op.slice < 0 && op.half == 0 ? delta : part(delta, op);
 }
 

@@ -17,6 +17,21 @@ constexpr std::array<std::string_view, 3> laneNames{"compute", "beside", "shared
 
 } // namespace
 
+Bytes shareOf(const StageMemory& memory, MemoryShare share, Bytes bucket)
+{
+    switch (share) {
+    case MemoryShare::Activation: return memory.activation;
+    case MemoryShare::Recomputed: return memory.activation - memory.boundary;
+    case MemoryShare::InputPart: return memory.freedAtInput;
+    case MemoryShare::Remainder: return memory.activation - memory.freedAtInput;
+    case MemoryShare::Workspace: return memory.workspace;
+    case MemoryShare::Weight: return memory.weight;
+    case MemoryShare::Gradient: return memory.gradient;
+    case MemoryShare::Bucket: break;
+    }
+    return bucket > 0 ? std::min(bucket, memory.gradient) : memory.gradient;
+}
+
 std::string_view toText(CollectiveLane lane) { return laneNames[static_cast<std::size_t>(lane)]; }
 
 std::optional<CollectiveLane> collectiveLaneOf(std::string_view text)

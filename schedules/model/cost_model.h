@@ -75,6 +75,8 @@ struct StageMemory {
     Bytes optimizer = 0;
     bool operator==(const StageMemory&) const = default;
 };
+// bucket: of at most so many bytes gradients are reduced at a time; 0: all at once.
+Bytes shareOf(const StageMemory& memory, MemoryShare share, Bytes bucket = 0);
 
 // What one part of the model costs, of a whole microbatch. An op of a stage takes what its parts take, and once PerOp.
 struct LayerCosts {

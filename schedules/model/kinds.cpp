@@ -17,6 +17,15 @@ constexpr Need sentBefore{K::SendF, K::SendF, StageSide::Before};
 constexpr Need sentAfter{K::SendB, K::SendB, StageSide::After};
 constexpr Need ownOffload{K::Offload, K::Offload};
 
+using Memory = MemoryCategory;
+using Share = MemoryShare;
+constexpr bool takes = true, frees = false, atStart = false, atEnd = true;
+constexpr MemoryEffect keepsActivation{Memory::Activations, Share::Activation, takes, atEnd};
+constexpr MemoryEffect keepsRecomputed{Memory::Activations, Share::Recomputed, takes, atEnd};
+constexpr MemoryEffect freesInputPart{Memory::Activations, Share::InputPart, frees, atEnd};
+constexpr MemoryEffect freesRemainder{Memory::Activations, Share::Remainder, frees, atEnd};
+constexpr MemoryEffect takesGradient{Memory::Gradients, Share::Gradient, takes, atStart};
+
 constexpr std::array<KindTraits, opKindPlaces> rows{{
     {.kind = K::Forward,
      .text = "F",
@@ -29,8 +38,8 @@ constexpr std::array<KindTraits, opKindPlaces> rows{{
      .needsWeights = true,
      .busy = true,
      .computeOnly = true,
-     .holdsActivation = true,
-     .needs = {forwardBefore}},
+     .needs = {forwardBefore},
+     .memory = {keepsActivation}},
     {.kind = K::Backward,
      .text = "B",
      .letter = "B",
@@ -43,9 +52,8 @@ constexpr std::array<KindTraits, opKindPlaces> rows{{
      .busy = true,
      .computeOnly = true,
      .makesWeightGradient = true,
-     .freesInputPart = true,
-     .freesRemainder = true,
-     .needs = {gradientAfter, ownForward}},
+     .needs = {gradientAfter, ownForward},
+     .memory = {takesGradient, freesInputPart, freesRemainder}},
     {.kind = K::InputGrad,
      .text = "I",
      .letter = "I",
@@ -57,8 +65,8 @@ constexpr std::array<KindTraits, opKindPlaces> rows{{
      .needsWeights = true,
      .busy = true,
      .computeOnly = true,
-     .freesInputPart = true,
-     .needs = {gradientAfter, ownForward}},
+     .needs = {gradientAfter, ownForward},
+     .memory = {freesInputPart}},
     {.kind = K::WeightGrad,
      .text = "W",
      .letter = "W",
@@ -70,8 +78,8 @@ constexpr std::array<KindTraits, opKindPlaces> rows{{
      .busy = true,
      .computeOnly = true,
      .makesWeightGradient = true,
-     .freesRemainder = true,
-     .needs = {ownInputGrad}},
+     .needs = {ownInputGrad},
+     .memory = {takesGradient, freesRemainder}},
     {.kind = K::Recompute,
      .text = "R",
      .letter = "R",
@@ -83,8 +91,8 @@ constexpr std::array<KindTraits, opKindPlaces> rows{{
      .needsWeights = true,
      .busy = true,
      .computeOnly = true,
-     .holdsActivation = true,
      .needs = {ownForward},
+     .memory = {keepsRecomputed},
      .notInPyTorch = "recompute"},
     {.kind = K::Optimizer,
      .text = "OPT",
@@ -103,7 +111,10 @@ constexpr std::array<KindTraits, opKindPlaces> rows{{
      .colour = ColourClass::Communication,
      .resource = Resource::Collective,
      .state = StateWork::Reduce,
-     .mayTakeMicrobatch = true},
+     .mayTakeMicrobatch = true,
+     .memory = {MemoryEffect{Memory::Buckets, Share::Bucket, takes, atStart},
+                MemoryEffect{Memory::Buckets, Share::Bucket, frees, atEnd},
+                MemoryEffect{Memory::Gradients, Share::Gradient, frees, atEnd}}},
     {.kind = K::Unshard,
      .text = "UNSHARD",
      .letter = "U",
@@ -113,7 +124,8 @@ constexpr std::array<KindTraits, opKindPlaces> rows{{
      .resource = Resource::Collective,
      .state = StateWork::Gather,
      .mayTakeMicrobatch = true,
-     .settles = true},
+     .settles = true,
+     .memory = {MemoryEffect{Memory::Gathered, Share::Weight, takes, atStart}}},
     {.kind = K::Reshard,
      .text = "RESHARD",
      .letter = "S",
@@ -124,7 +136,8 @@ constexpr std::array<KindTraits, opKindPlaces> rows{{
      .timedBy = TimedBy::Nothing,
      .state = StateWork::Release,
      .mayTakeMicrobatch = true,
-     .settles = true},
+     .settles = true,
+     .memory = {MemoryEffect{Memory::Gathered, Share::Weight, frees, atStart}}},
     {.kind = K::SendF,
      .text = "SEND_F",
      .title = "send activation",

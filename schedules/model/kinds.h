@@ -3,11 +3,14 @@
 // no kinds.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <concepts>
 #include <cstdint>
 #include <span>
 #include <string_view>
 
+#include "schedules/model/memory_category.h"
 #include "schedules/model/op.h"
 
 namespace stagewright {
@@ -78,19 +81,43 @@ struct Need {
     StageSide side = StageSide::Own;
 };
 
-// At most two needs of a kind.
-class NeedList {
+// A short list in a row of the table.
+template <typename T, std::size_t Most>
+class RowList {
 public:
-    constexpr NeedList() = default;
-    constexpr NeedList(Need one) : m_needs{one}, m_count(1) {}
-    constexpr NeedList(Need one, Need other) : m_needs{one, other}, m_count(2) {}
-    constexpr const Need* begin() const { return m_needs.data(); }
-    constexpr const Need* end() const { return m_needs.data() + m_count; }
+    template <std::same_as<T>... Of>
+    constexpr RowList(Of... of) : m_list{of...}, m_count(sizeof...(of))
+    {
+        static_assert(sizeof...(of) <= Most);
+    }
+    constexpr const T* begin() const { return m_list.data(); }
+    constexpr const T* end() const { return m_list.data() + m_count; }
     constexpr std::size_t size() const { return m_count; }
 
 private:
-    std::array<Need, 2> m_needs{};
+    std::array<T, Most> m_list{};
     std::uint8_t m_count = 0;
+};
+
+// What of a stage's memory (StageMemory) an op takes or frees.
+enum class MemoryShare : std::uint8_t {
+    Activation, // of a microbatch; its stage input alone where it is recomputed later
+    Recomputed, // the activation without the stage input
+    InputPart,  // what an I frees of the activation
+    Remainder,  // the rest of the activation
+    Workspace,
+    Weight,
+    Gradient,
+    Bucket, // of the gradient: one of those in which it is reduced, or all of it
+};
+
+// A change of memory by an op. Activations change by microbatch and at the op's end; of another category a stage has a
+// share or has none, so that a second op that takes it changes nothing.
+struct MemoryEffect {
+    MemoryCategory category = MemoryCategory::Activations;
+    MemoryShare share = MemoryShare::Activation;
+    bool takes = true; // else it frees
+    bool atEnd = true; // of the op; else at its start
 };
 
 struct KindTraits {
@@ -112,13 +139,9 @@ struct KindTraits {
     bool computeOnly = false;         // allowed in PyTorch's compute-only form (or ours: R and delays)
     bool makesWeightGradient = false; // adds to the weight gradients of its stage: B, W
     bool settles = false;             // may follow its step's optimizer without being of the next step
-    // Activation memory, in shares of one (stage, microbatch): F +1 at its end; the part `freedAtInput` of the cost
-    // model leaves at I, the rest at W; B frees all at its end.
-    bool holdsActivation = false; // F, R
-    bool freesInputPart = false;  // I, B
-    bool freesRemainder = false;  // W, B
-    NeedList needs = {};
-    std::string_view notInPyTorch = {}; // what PyTorch's schedules lack, as in "a delay"; empty: they have it
+    RowList<Need, 2> needs = {};
+    RowList<MemoryEffect, 3> memory = {}; // in the order in which they happen
+    std::string_view notInPyTorch = {};   // what PyTorch's schedules lack, as in "a delay"; empty: they have it
 };
 
 // Stored kinds have up to five bits: what is beyond allKinds() is nothing and is painted as other work.
@@ -175,6 +198,18 @@ inline bool isReduction(OpKind kind) { return ruleOf(kind).state == StateWork::R
 inline bool isCollective(OpKind kind) { return ruleOf(kind).resource == Resource::Collective; }
 // Whether it is about a stage's weights, gradients or optimizer state: a collective or the optimizer.
 inline bool worksOnState(OpKind kind) { return ruleOf(kind).state != StateWork::None; }
+inline bool takesActivation(OpKind kind)
+{
+    return std::ranges::any_of(ruleOf(kind).memory, [](const MemoryEffect& effect) {
+        return effect.category == MemoryCategory::Activations && effect.takes;
+    });
+}
+// Whether nothing is left of its microbatch's activation behind it.
+inline bool endsActivation(OpKind kind)
+{
+    return std::ranges::any_of(ruleOf(kind).memory,
+                               [](const MemoryEffect& effect) { return effect.share == MemoryShare::Remainder; });
+}
 inline bool settles(OpKind kind) { return ruleOf(kind).settles; }
 // Reduction of a stage's gradients over its copies, or the optimizer: may be in any list.
 inline bool isStageOp(OpKind kind) { return isOptimizer(kind) || isReduction(kind); }

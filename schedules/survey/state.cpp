@@ -7,8 +7,8 @@
 
 #include "schedules/library/registry.h"
 #include "schedules/model/analytic_costs.h"
+#include "schedules/model/memory_category.h"
 #include "schedules/survey/explore_question.h"
-#include "schedules/timeline/memory_traits.h"
 #include "schedules/timeline/timeline_of.h"
 
 namespace stagewright {

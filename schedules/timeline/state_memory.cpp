@@ -1,6 +1,7 @@
 #include "schedules/timeline/state_memory.h"
 
 #include <algorithm>
+#include <array>
 
 #include "schedules/model/collective_costs.h"
 #include "schedules/model/kinds.h"
@@ -27,42 +28,36 @@ public:
                 add(rank, stage, 0, MemoryCategory::Gradients, held.gradients);
                 add(rank, stage, 0, MemoryCategory::Optimizer, held.optimizer);
             }
-        const bool shared = m_costs.replicas > 1 || m_schedule.placement.hasCopies();
-        if (!shared) return;
         for (int rank = 0; rank < m_schedule.ranks; ++rank) changes(rank);
     }
 
 private:
+    // Whether ops change a stage's memory of this category: a stage that is not sharded has all of its state throughout.
+    bool changes(MemoryCategory category) const
+    {
+        const bool shared = m_costs.replicas > 1 || m_schedule.placement.hasCopies();
+        switch (category) {
+        case MemoryCategory::Activations: return false; // by microbatch, see ActivationRule
+        case MemoryCategory::Gathered: return shared && m_costs.sharding.shards(ShardLevel::Weights);
+        case MemoryCategory::Gradients: return shared && m_costs.sharding.shards(ShardLevel::Gradients);
+        default: return shared || !traitsOf(category).ofSharedState;
+        }
+    }
     void changes(int rank)
     {
-        const bool shardedWeights = m_costs.sharding.shards(ShardLevel::Weights);
-        const bool shardedGradients = m_costs.sharding.shards(ShardLevel::Gradients);
         const auto& ops = m_schedule.order[static_cast<std::size_t>(rank)];
-        std::vector<char> gathered(static_cast<std::size_t>(m_stages), 0);
-        std::vector<char> whole(gathered.size(), 0); // gradients
+        std::vector<std::array<bool, memoryCategoryCount>> held(static_cast<std::size_t>(m_stages)); // by ops before
         for (std::size_t i = 0; i < ops.size(); ++i) {
             const Op& op = ops[i];
             if (op.stage >= m_stages) continue;
             const std::size_t id = m_result.indexOf(rank, i);
-            const StageMemory& memory = m_costs.memory[op.stage];
-            char& isGathered = gathered[op.stage];
-            char& isWhole = whole[op.stage];
-            if (isGather(op.kind) && shardedWeights && !isGathered) {
-                add(rank, op.stage, m_result.start[id], MemoryCategory::Gathered, memory.weight);
-                isGathered = 1;
-            } else if (isRelease(op.kind) && isGathered) {
-                add(rank, op.stage, m_result.start[id], MemoryCategory::Gathered, -memory.weight);
-                isGathered = 0;
-            } else if (makesWeightGradient(op.kind) && shardedGradients && !isWhole) {
-                add(rank, op.stage, m_result.start[id], MemoryCategory::Gradients, memory.gradient);
-                isWhole = 1;
-            } else if (isReduction(op.kind)) {
-                const Bytes bucket =
-                    m_costs.sharding.bucket > 0 ? std::min(m_costs.sharding.bucket, memory.gradient) : memory.gradient;
-                add(rank, op.stage, m_result.start[id], MemoryCategory::Buckets, bucket);
-                add(rank, op.stage, m_result.end[id], MemoryCategory::Buckets, -bucket);
-                if (isWhole) add(rank, op.stage, m_result.end[id], MemoryCategory::Gradients, -memory.gradient);
-                isWhole = 0;
+            for (const MemoryEffect& effect : ruleOf(op.kind).memory) {
+                bool& isHeld = held[op.stage][static_cast<std::size_t>(effect.category)];
+                if (!changes(effect.category) || isHeld == effect.takes) continue;
+                isHeld = effect.takes;
+                const Bytes bytes = shareOf(m_costs.memory[op.stage], effect.share, m_costs.sharding.bucket);
+                add(rank, op.stage, effect.atEnd ? m_result.end[id] : m_result.start[id], effect.category,
+                    effect.takes ? bytes : -bytes);
             }
         }
     }

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "schedules/timeline/memory_traits.h"
-
 namespace stagewright {
 
 std::string_view toText(Provenance provenance)
@@ -24,8 +22,6 @@ std::string_view toText(Lane lane)
                                                                    "copy",    "other", "gather",  "reduce"};
     return names[static_cast<std::size_t>(lane)];
 }
-
-std::string_view toText(MemoryCategory category) { return traitsOf(category).text; }
 
 const Track* Timeline::trackOf(int rank, Lane lane) const
 {

@@ -13,6 +13,7 @@
 
 #include "schedules/base/result.h"
 #include "schedules/base/units.h"
+#include "schedules/model/memory_category.h"
 #include "schedules/model/schedule.h"
 
 namespace stagewright {
@@ -85,19 +86,6 @@ struct Edge {
 };
 static_assert(sizeof(Edge) == 16);
 inline constexpr SpanId mostSpans = 0x3fffffffu; // of a timeline
-
-enum class MemoryCategory : std::uint8_t {
-    Weights,
-    Gradients,
-    Optimizer,
-    Activations,
-    Communication,
-    Workspace,
-    Gathered, // weights of other owners, from a gather until the release
-    Buckets,  // gradients on their way to their owners
-};
-inline constexpr std::size_t memoryCategoryCount = 8;
-std::string_view toText(MemoryCategory category);
 
 // A change of memory in use. Sorted by (rank, time); ties keep the order they were added in.
 struct MemoryEvent {

@@ -57,12 +57,12 @@ private slots:
                         0.15 * static_cast<double>(real[rank]));
         } else {
             QCOMPARE(activationPeaks(schedule, *costs), real);
-            QCOMPARE(peakByRank(timeline, MemoryCategory::Activations, 0), real);
+            QCOMPARE(peakByRank(timeline, 0), real);
         }
         for (std::size_t rank = 0; rank < schedule.order.size(); ++rank)
             for (const Op& op : schedule.order[rank])
                 QVERIFY2(!isBusy(op.kind) || costs->duration(op, static_cast<int>(rank)) > 0, toText(op).c_str());
-        QCOMPARE(peakByRank(timeline, MemoryCategory::Weights, 0), (*training)->peak(MemoryCategory::Weights));
+        QCOMPARE(peakByRank(timeline, 0, MemoryCategory::Weights), (*training)->peak(MemoryCategory::Weights));
 
         auto bubbles = analyseBubbles(timeline, 0);
         QVERIFY2(bubbles, bubbles ? "" : bubbles.error().message.c_str());

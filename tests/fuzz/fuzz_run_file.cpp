@@ -240,7 +240,7 @@ void useFile()
             const auto report = analyseBubbles(*run->timeline, step);
             for (const Gap& gap : report->gaps) (void)explainGap(*run->timeline, gap);
             (void)criticalPath(StepOps(*run->timeline, step));
-            (void)peakByRank(*run->timeline, MemoryCategory::Activations, step);
+            (void)peakByRank(*run->timeline, step);
             runs.push_back(std::move(*run));
         }
         if (runs.size() > 1) (void)compareRuns(runs[0], runs[1]);

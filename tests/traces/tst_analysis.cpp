@@ -96,8 +96,7 @@ private slots:
         for (const CriticalLink& link : criticalPath(StepOps(*timeline, 0)))
             path << QString::fromStdString(name(*timeline, link.span));
         QCOMPARE(path.join(' '), QString("0F0 1F0 1B0 1F1 1B1 0B1"));
-        QCOMPARE(peakByRank(*timeline, MemoryCategory::Activations, 0),
-                 (std::vector<Bytes>{2 * activationShare, activationShare}));
+        QCOMPARE(peakByRank(*timeline, 0), (std::vector<Bytes>{2 * activationShare, activationShare}));
     }
 
     void transfersAreTold()
@@ -335,17 +334,17 @@ private slots:
         bench.memory(0, 20, 7, 0, -1, MemoryCategory::Weights);
         bench.memory(0, 30, -120, 1, 1);
         const auto timeline = bench.timeline();
-        const auto series = memorySeries(*timeline, 0, MemoryCategory::Activations);
+        const auto series = memorySeries(*timeline, 0);
         QCOMPARE(series.points.size(), std::size_t{3});
         QCOMPARE(series.points[0].inUse, 70);
         QCOMPARE(series.peak, 120);
         QCOMPARE(series.peakTime, 20);
-        const auto holders = holdersAt(*timeline, 0, MemoryCategory::Activations, 20);
+        const auto holders = holdersAt(*timeline, 0, 20);
         QCOMPARE(holders.size(), std::size_t{2});
         QCOMPARE(holders[0].bytes, 70);
         QCOMPARE(holders[1].stage, 1);
-        QVERIFY(holdersAt(*timeline, 0, MemoryCategory::Activations, 9).empty());
-        QVERIFY(memorySeries(*timeline, 5, MemoryCategory::Activations).points.empty());
+        QVERIFY(holdersAt(*timeline, 0, 9).empty());
+        QVERIFY(memorySeries(*timeline, 5).points.empty());
     }
 
     void aStepCarriesWhatEarlierOnesHold()
@@ -372,8 +371,8 @@ private slots:
         event(5, 40, 0, MemoryCategory::Activations);
         event(105, -40, 1, MemoryCategory::Activations);
         const auto timeline = builder.build().value();
-        QCOMPARE(peakByRank(*timeline, MemoryCategory::Weights, 1), std::vector<Bytes>{1000});
-        const auto carried = memorySeries(*timeline, 0, MemoryCategory::Activations, 1);
+        QCOMPARE(peakByRank(*timeline, 1, MemoryCategory::Weights), std::vector<Bytes>{1000});
+        const auto carried = memorySeries(*timeline, 0, 1);
         QCOMPARE(carried.points.size(), std::size_t{2});
         QCOMPARE(carried.points[0].time, 100);
         QCOMPARE(carried.points[0].inUse, 40);
@@ -394,7 +393,7 @@ private slots:
         const CostModel costs = samples::unitCosts(s);
         const auto result = simulate(s, costs).value();
         const auto timeline = timelineOf(s, result, costs).value();
-        QCOMPARE(peakByRank(*timeline, MemoryCategory::Activations, 0), result.peakActivation);
+        QCOMPARE(peakByRank(*timeline, 0), result.peakActivation);
         QCOMPARE(analyseBubbles(*timeline, 0).value().makespan(), result.makespan);
         QCOMPARE(analyseBubbles(*timeline, 0).value().span, result.span);
     }

@@ -26,7 +26,8 @@ KindTraits furtherHead()
     row.title = "further head";
     row.plural = "further heads";
     row.colour = ColourClass::Weight;
-    row.takesMicrobatch = row.busy = row.computeOnly = row.holdsActivation = true;
+    row.takesMicrobatch = row.busy = row.computeOnly = true;
+    row.memory = MemoryEffect{};
     row.needs = Need{OpKind::Forward};
     row.notInPyTorch = "a further head";
     return row;

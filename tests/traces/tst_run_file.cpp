@@ -180,8 +180,8 @@ private slots:
             const auto spans = part->timeline->spans();
             QVERIFY(std::all_of(spans.begin(), spans.end(), [&](const Span& span) { return span.step >= first; }));
             for (const auto category : {MemoryCategory::Activations, MemoryCategory::Weights})
-                QCOMPARE(peakByRank(*part->timeline, category, 3), peakByRank(*whole->timeline, category, 3));
-            QCOMPARE(peakByRank(*part->timeline, MemoryCategory::Weights, 3).at(2), Bytes{7002});
+                QCOMPARE(peakByRank(*part->timeline, 3, category), peakByRank(*whole->timeline, 3, category));
+            QCOMPARE(peakByRank(*part->timeline, 3, MemoryCategory::Weights).at(2), Bytes{7002});
         }
         const auto none = (*file)->readSteps(1, 9);
         VERIFY_RESULT(none);
@@ -193,7 +193,7 @@ private slots:
             QCOMPARE(one->timeline->edges().size(), timeline->edges().size());
             QCOMPARE(one->timeline->steps(), step + 1);
             for (const auto category : {MemoryCategory::Activations, MemoryCategory::Weights})
-                QCOMPARE(peakByRank(*one->timeline, category, step), peakByRank(*whole->timeline, category, step));
+                QCOMPARE(peakByRank(*one->timeline, step, category), peakByRank(*whole->timeline, step, category));
         }
     }
 

@@ -134,7 +134,7 @@ private slots:
         const auto step = RunFile::open(m_path.toStdString(), OpenMode::Read).value()->readStep(1, 3).value();
         for (int rank = 0; rank < 16; ++rank)
             QCOMPARE(panel().ranks[static_cast<std::size_t>(rank)].activations.peak,
-                     memorySeries(*step.timeline, rank, MemoryCategory::Activations, 3).peak);
+                     memorySeries(*step.timeline, rank, 3).peak);
     }
 
     void detailsComeWithAClick()

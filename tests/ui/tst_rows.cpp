@@ -291,8 +291,7 @@ private slots:
             for (std::size_t r = 0; r < all.bubbles.ranks.size(); ++r) {
                 const RankBubbles& part = a.bubbles.ranks[r];
                 QCOMPARE(part.busy + part.apart + part.idle, cut - begin);
-                QCOMPARE(std::max(a.peaks(MemoryCategory::Activations)[r], b.peaks(MemoryCategory::Activations)[r]),
-                         all.peaks(MemoryCategory::Activations)[r]);
+                QCOMPARE(std::max(a.peaks()[r], b.peaks()[r]), all.peaks()[r]);
             }
         }
         const RunReport same = reportIn(all, *shown->run->timeline, begin - 100, end + 100);

@@ -286,8 +286,7 @@ void TestMemoryView::holdersSinceWhen()
         const Holdings index(real, rank, shown);
         for (Nanos t = 0; t < real.end(); t += 3'333'333) {
             std::map<std::pair<int, int>, Bytes> expected;
-            for (const Holder& one : holdersAt(real, rank, MemoryCategory::Activations, t))
-                expected[{one.stage, one.microbatch}] = one.bytes;
+            for (const Holder& one : holdersAt(real, rank, t)) expected[{one.stage, one.microbatch}] = one.bytes;
             std::map<std::pair<int, int>, Bytes> found;
             Nanos before = 0;
             for (const Holding& one : index.at(t)) {

@@ -41,7 +41,7 @@ public:
     MemoryRoom(const Timeline& timeline, int rank, int step, std::optional<Bytes> cap) : m_cap(cap)
     {
         if (!m_cap) return;
-        m_series = memorySeries(timeline, rank, MemoryCategory::Activations);
+        m_series = memorySeries(timeline, rank);
         std::map<std::pair<int, int>, Bytes> grown;
         for (const MemoryEvent& event : timeline.memoryOf(rank)) {
             if (event.category != MemoryCategory::Activations || event.step != step || event.delta <= 0 ||
@@ -57,7 +57,7 @@ public:
     // Would starting `op` at a time in [from, until) exceed the cap throughout?
     bool exceeded(const Op& op, Nanos from) const
     {
-        if (!m_cap || !ruleOf(op.kind).holdsActivation) return false;
+        if (!m_cap || !takesActivation(op.kind)) return false;
         const auto bytes = m_bytesOfStage.find(op.stage);
         if (bytes == m_bytesOfStage.end()) return false;
         auto after = std::upper_bound(m_series.points.begin(), m_series.points.end(), from,

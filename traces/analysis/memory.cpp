@@ -36,7 +36,7 @@ void addPoint(MemorySeries& series, Nanos time, Bytes inUse)
 
 } // namespace
 
-MemorySeries memorySeries(const Timeline& timeline, int rank, MemoryCategory category, int step)
+MemorySeries memorySeries(const Timeline& timeline, int rank, int step, MemoryCategory category)
 {
     MemorySeries series;
     series.rank = rank;
@@ -83,7 +83,7 @@ MemorySeries memorySeries(const Timeline& timeline, int rank, MemoryCategory cat
     return series;
 }
 
-std::vector<Holder> holdersAt(const Timeline& timeline, int rank, MemoryCategory category, Nanos time)
+std::vector<Holder> holdersAt(const Timeline& timeline, int rank, Nanos time, MemoryCategory category)
 {
     std::map<std::pair<int, int>, Bytes> held;
     if (rank >= 0 && rank < timeline.ranks()) {
@@ -100,12 +100,12 @@ std::vector<Holder> holdersAt(const Timeline& timeline, int rank, MemoryCategory
     return holders;
 }
 
-std::vector<Bytes> peakByRank(const Timeline& timeline, MemoryCategory category, int step)
+std::vector<Bytes> peakByRank(const Timeline& timeline, int step, MemoryCategory category)
 {
     std::vector<Bytes> peaks;
     peaks.reserve(static_cast<std::size_t>(timeline.ranks()));
     for (int rank = 0; rank < timeline.ranks(); ++rank)
-        peaks.push_back(memorySeries(timeline, rank, category, step).peak);
+        peaks.push_back(memorySeries(timeline, rank, step, category).peak);
     return peaks;
 }
 

@@ -32,11 +32,14 @@ struct Holder {
 };
 
 // step −1: all steps. Values carry over from earlier steps (weights are allocated once).
-MemorySeries memorySeries(const Timeline& timeline, int rank, MemoryCategory category, int step = -1);
+MemorySeries memorySeries(const Timeline& timeline, int rank, int step = -1,
+                          MemoryCategory category = MemoryCategory::Activations);
 // Who holds memory of the category on the rank at `time`, largest first. O(events of the rank before time).
-std::vector<Holder> holdersAt(const Timeline& timeline, int rank, MemoryCategory category, Nanos time);
+std::vector<Holder> holdersAt(const Timeline& timeline, int rank, Nanos time,
+                              MemoryCategory category = MemoryCategory::Activations);
 // Largest value within a step's points (and what is carried into it), by rank.
-std::vector<Bytes> peakByRank(const Timeline& timeline, MemoryCategory category, int step);
+std::vector<Bytes> peakByRank(const Timeline& timeline, int step,
+                              MemoryCategory category = MemoryCategory::Activations);
 
 struct RankMemory {
     std::array<Bytes, memoryCategoryCount> peak{}; // by category

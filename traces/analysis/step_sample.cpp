@@ -120,7 +120,7 @@ StepSamples sampleSteps(const StepContext& shown)
             add("exposed_time", static_cast<double>(overlap.exposedTime));
         }
         if (!timeline.hasMemory()) continue;
-        const auto peaks = peakByRank(timeline, MemoryCategory::Activations, step);
+        const auto peaks = peakByRank(timeline, step);
         if (!peaks.empty()) add("peak_activation", static_cast<double>(*std::max_element(peaks.begin(), peaks.end())));
     }
     for (auto& [key, of] : values)

@@ -75,11 +75,10 @@ void addPeaks(Metrics& metrics, Comparison& comparison, BothFigures& figures)
 {
     if (!figures.known("peak_activation", "peak_activation_bytes")) return;
     const std::string title = figures.title("peak_activation");
-    const auto peaksA = comparison.reportA.peaks(MemoryCategory::Activations);
-    const auto peaksB = comparison.reportB.peaks(MemoryCategory::Activations);
-    metrics.add("peak_activation_bytes", title, "bytes",
-                static_cast<double>(comparison.reportA.largestPeak(MemoryCategory::Activations)),
-                static_cast<double>(comparison.reportB.largestPeak(MemoryCategory::Activations)));
+    const auto peaksA = comparison.reportA.peaks();
+    const auto peaksB = comparison.reportB.peaks();
+    metrics.add("peak_activation_bytes", title, "bytes", static_cast<double>(comparison.reportA.largestPeak()),
+                static_cast<double>(comparison.reportB.largestPeak()));
     for (std::size_t rank = 0; rank < std::min(peaksA.size(), peaksB.size()); ++rank)
         metrics.add(fmt::format("peak_activation_bytes.rank{}", rank), fmt::format("{}, rank {}", title, rank), "bytes",
                     static_cast<double>(peaksA[rank]), static_cast<double>(peaksB[rank]));

@@ -307,8 +307,7 @@ private:
     bool peaksDiffer() const
     {
         return m_a.memoryUnit() == m_b.memoryUnit() && m_a.hasMemory() && m_b.hasMemory() &&
-               peakByRank(m_a, MemoryCategory::Activations, m_comparison.stepA) !=
-                   peakByRank(m_b, MemoryCategory::Activations, m_comparison.stepB);
+               peakByRank(m_a, m_comparison.stepA) != peakByRank(m_b, m_comparison.stepB);
     }
 
     // Other costs of the saved time besides activations: messages and copies of weights.
@@ -514,8 +513,8 @@ private:
     void peaks()
     {
         if (m_a.memoryUnit() != m_b.memoryUnit() || !m_a.hasMemory() || !m_b.hasMemory()) return;
-        const auto a = peakByRank(m_a, MemoryCategory::Activations, m_comparison.stepA);
-        const auto b = peakByRank(m_b, MemoryCategory::Activations, m_comparison.stepB);
+        const auto a = peakByRank(m_a, m_comparison.stepA);
+        const auto b = peakByRank(m_b, m_comparison.stepB);
         std::vector<std::size_t> changed;
         for (std::size_t rank = 0; rank < std::min(a.size(), b.size()); ++rank)
             if (a[rank] != b[rank]) changed.push_back(rank);

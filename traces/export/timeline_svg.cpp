@@ -327,7 +327,7 @@ std::string memorySvg(const Run& run, int step, const SvgOptions& options)
     Bytes most = 1;
     for (int rank = 0; rank < ranks; ++rank) {
         Chart chart;
-        for (const MemoryPoint& point : memorySeries(timeline, rank, MemoryCategory::Activations, step).points) {
+        for (const MemoryPoint& point : memorySeries(timeline, rank, step).points) {
             const Nanos time = std::clamp(point.time, window.begin, window.end);
             if (!chart.points.empty() && chart.points.back().time == time)
                 chart.points.back().inUse = point.inUse;

@@ -254,7 +254,7 @@ private:
         const Bytes unit = m_timeline.memoryUnit();
         for (int rank = 0; rank < m_timeline.ranks(); ++rank) {
             for (std::size_t i = 0; i < memoryCategoryCount; ++i) {
-                const MemorySeries series = memorySeries(m_timeline, rank, static_cast<MemoryCategory>(i));
+                const MemorySeries series = memorySeries(m_timeline, rank, -1, static_cast<MemoryCategory>(i));
                 if (series.points.empty()) continue;
                 const TraceCounter counter =
                     declare(rank, std::string(toText(series.category)), unit > 1 ? "microbatches" : "bytes", true);

@@ -207,7 +207,7 @@ private:
         for (const SpanId id : m_byRank.at(rank)) {
             if (id == before) break;
             const OpKind kind = span(id).op.kind;
-            held += isForward(kind) ? 1 : ruleOf(kind).freesRemainder ? -1 : 0;
+            held += isForward(kind) ? 1 : endsActivation(kind) ? -1 : 0;
         }
         return held;
     }
@@ -277,9 +277,9 @@ private:
     {
         if (!m_timeline.hasMemory()) return;
         for (const auto& [rank, ids] : m_byRank) {
-            const MemorySeries series = memorySeries(m_timeline, rank, MemoryCategory::Activations, m_step);
+            const MemorySeries series = memorySeries(m_timeline, rank, m_step);
             if (series.peak <= 0) continue;
-            const auto holders = holdersAt(m_timeline, rank, MemoryCategory::Activations, series.peakTime);
+            const auto holders = holdersAt(m_timeline, rank, series.peakTime);
             const SpanId at = startedBefore(rank, series.peakTime);
             int oldest = -1;
             for (const Holder& holder : holders)
@@ -316,7 +316,7 @@ private:
     SpanId nextFreeing(int rank, Nanos moment) const
     {
         for (const SpanId id : m_byRank.at(rank))
-            if (span(id).end > moment && ruleOf(span(id).op.kind).freesRemainder) return id;
+            if (span(id).end > moment && endsActivation(span(id).op.kind)) return id;
         return noSpan;
     }
 

@@ -85,9 +85,8 @@ Pairs analysedFigures(const Timeline& timeline, const RunReport& report)
              {"apart", time(rank.apart)},
              {"idle", time(rank.idle)},
              {"idle_by_cause", idle(rank.byCause)},
-             {"peak_activation", r < report.memory.size() ? memory(static_cast<double>(report.peak(
-                                                                static_cast<int>(r), MemoryCategory::Activations)))
-                                                          : Value()}}));
+             {"peak_activation",
+              r < report.memory.size() ? memory(static_cast<double>(report.peak(static_cast<int>(r)))) : Value()}}));
     }
     out.emplace_back("by_rank", Value(std::move(ranks)));
     out.emplace_back("critical_path", listOf(report.criticalPath, [&](const CriticalLink& link) {
@@ -203,7 +202,7 @@ std::optional<CapFault> firstOverCap(const Schedule& schedule, const CostModel& 
                 return CapFault{static_cast<int>(rank), static_cast<int>(i), op,
                                 static_cast<double>(held) / static_cast<double>(costs.memoryUnit), std::move(holders)};
             if (isForward(op.kind)) holders.push_back(op);
-            if (ruleOf(op.kind).freesRemainder)
+            if (endsActivation(op.kind))
                 std::erase_if(holders, [&](const Op& held_) {
                     return held_.stage == op.stage && held_.microbatch == op.microbatch;
                 });

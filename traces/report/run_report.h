@@ -79,15 +79,17 @@ struct RunReport {
     StepSamples overSteps;
     std::optional<Baseline> baseline; // nothing: not asked for, there is none, or of a range
 
-    Bytes peak(int rank, MemoryCategory category) const
+    Bytes peak(int rank, MemoryCategory category = MemoryCategory::Activations) const
     {
         return memory[static_cast<std::size_t>(rank)].peak[static_cast<std::size_t>(category)];
     }
-    std::vector<Bytes> peaks(MemoryCategory category) const; // by rank; empty where there is no memory
-    Bytes largestPeak(MemoryCategory category) const;        // over ranks, 0 where there is no memory
-    std::optional<Nanos> linkLatency() const;                // of the costs, where all links have the same
-    std::vector<ReportFigure> figures() const;               // in the order of `report --json`
-    std::vector<std::string> sentences() const;              // the straggler and slow replicas, if there are any
+    // By rank; empty where there is no memory.
+    std::vector<Bytes> peaks(MemoryCategory category = MemoryCategory::Activations) const;
+    Bytes
+    largestPeak(MemoryCategory category = MemoryCategory::Activations) const; // over ranks, 0 where there is no memory
+    std::optional<Nanos> linkLatency() const;   // of the costs, where all links have the same
+    std::vector<ReportFigure> figures() const;  // in the order of `report --json`
+    std::vector<std::string> sentences() const; // the straggler and slow replicas, if there are any
 
 private:
     void addCollectives(std::vector<ReportFigure>& figures) const;

@@ -50,7 +50,7 @@ CardText MemoryView::cardAt(int rankIndex, Nanos axisTime, std::optional<Bytes> 
         card.rows.emplace_back(tr("In use in %1").arg(badge), bytesText(row.ghost->at(axisTime), panel.units));
     }
     if (row.predicted) card.rows.emplace_back(tr("Simulated"), bytesText(row.predicted->at(axisTime), panel.units));
-    const MemoryCurve* activations = row.of(MemoryCategory::Activations);
+    const MemoryCurve* activations = row.activations();
     if (m_budget && activations != nullptr) {
         card.rows.emplace_back(tr("Below budget"), bytesText(*m_budget - activations->at(axisTime), panel.units));
         if (const auto over = activations->firstOver(*m_budget))

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <tuple>
 
-#include "schedules/timeline/memory_traits.h"
+#include "schedules/model/memory_category.h"
 #include "widgets/sentence.h"
 
 namespace stagewright {
@@ -86,15 +86,13 @@ QColor colourOf(MemoryCategory category, const Theme& theme)
                                 colour.greenF() * share + canvas.greenF() * (1 - share),
                                 colour.blueF() * share + canvas.blueF() * (1 - share));
     };
-    switch (category) {
-    case MemoryCategory::Activations: return theme.memoryFill;
-    case MemoryCategory::Communication: return towards(theme.of(Paint::Communication).fill, 0.55F);
-    case MemoryCategory::Workspace: return towards(theme.of(Paint::Weight).fill, 0.45F);
-    case MemoryCategory::Gathered: return towards(theme.of(Paint::Communication).fill, 0.35F);
-    case MemoryCategory::Buckets: return towards(theme.of(Paint::Backward).fill, 0.65F);
-    case MemoryCategory::Gradients: return towards(theme.of(Paint::Backward).fill, 0.45F);
-    case MemoryCategory::Weights: return towards(theme.secondary, 0.3F);
-    case MemoryCategory::Optimizer: return towards(theme.secondary, 0.6F);
+    const MemoryTraits& traits = traitsOf(category);
+    switch (traits.hue) {
+    case MemoryHue::Neutral: return towards(theme.secondary, traits.strength);
+    case MemoryHue::Communication: return towards(theme.of(Paint::Communication).fill, traits.strength);
+    case MemoryHue::Weight: return towards(theme.of(Paint::Weight).fill, traits.strength);
+    case MemoryHue::Backward: return towards(theme.of(Paint::Backward).fill, traits.strength);
+    case MemoryHue::Activations: break;
     }
     return theme.memoryFill;
 }

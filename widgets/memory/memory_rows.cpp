@@ -32,7 +32,7 @@ std::vector<MemoryLayer> stackOf(const TimelinePanel& panel, const PanelRank& ra
         const MemoryCategory only = layers.front().category;
         const MemorySeries series = only == MemoryCategory::Activations
                                         ? rank.activations
-                                        : memorySeries(timeline, rank.rank, only, panel.step);
+                                        : memorySeries(timeline, rank.rank, panel.step, only);
         layers.front().curve = curveOf(series, panel.origin, panel.duration);
         return layers;
     }

@@ -7,7 +7,7 @@
 #include <QMouseEvent>
 #include <QWheelEvent>
 
-#include "schedules/timeline/memory_traits.h"
+#include "schedules/model/memory_category.h"
 #include "widgets/numbers.h"
 #include "widgets/sentence.h"
 
@@ -220,7 +220,7 @@ void MemoryView::arrange()
         }
         QString text = place.title + QLatin1Char(' ') + place.subtitle;
         if (!place.note.isEmpty()) text += QLatin1Char(' ') + place.note;
-        const MemoryCurve* activations = place.row->of(MemoryCategory::Activations);
+        const MemoryCurve* activations = place.row->activations();
         if (m_budget && activations != nullptr) {
             if (const auto over = activations->firstOver(*m_budget))
                 text += tr(", over budget from %1").arg(durationText(*over, m_panels.back()->units));

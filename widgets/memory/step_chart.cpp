@@ -16,9 +16,9 @@ const MemoryCurve& MemoryRow::total() const
     return layers.empty() ? none : layers.back().curve;
 }
 
-const MemoryCurve* MemoryRow::of(MemoryCategory category) const
+const MemoryCurve* MemoryRow::activations() const
 {
-    return !layers.empty() && layers.front().category == category ? &layers.front().curve : nullptr;
+    return !layers.empty() && layers.front().category == MemoryCategory::Activations ? &layers.front().curve : nullptr;
 }
 
 Bytes MemoryRow::top() const
@@ -302,7 +302,7 @@ void paintLayerNames(QPainter& p, const MemoryScene& scene, const Theme& theme, 
 void paintBudget(QPainter& p, const MemoryScene& scene, const Theme& theme, int index, double right)
 {
     const MemoryPlace& place = scene.rows[static_cast<std::size_t>(index)];
-    const MemoryCurve* activations = place.row->of(MemoryCategory::Activations);
+    const MemoryCurve* activations = place.row->activations();
     const std::optional<Bytes> budget = scene.budgetOf(place.row->rankIndex);
     if (!budget || activations == nullptr || *budget > place.top) return;
     p.setPen(dashedPen(theme.critical, 1.2, 5, 2.5));
@@ -421,7 +421,7 @@ void paintRow(QPainter& p, const MemoryScene& scene, const Theme& theme, int ind
         paintCurves(p, scene, theme, index, right);
     }
     p.restore();
-    const MemoryCurve* activations = place.row->of(MemoryCategory::Activations);
+    const MemoryCurve* activations = place.row->activations();
     const std::optional<Bytes> limit = scene.budgetOf(place.row->rankIndex);
     paintGutter(p, scene, theme, index, limit && activations != nullptr && activations->peak > *limit);
 }

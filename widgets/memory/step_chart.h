@@ -26,9 +26,9 @@ struct MemoryRow {
     std::shared_ptr<const Holdings> holdings;
     std::optional<CounterCurve> counter;
 
-    const MemoryCurve& total() const;                     // an empty curve if there are no layers
-    const MemoryCurve* of(MemoryCategory category) const; // null if it is not the lowest layer
-    Bytes top() const;                                    // largest of its curves
+    const MemoryCurve& total() const;       // an empty curve if there are no layers
+    const MemoryCurve* activations() const; // null if they are not the lowest layer
+    Bytes top() const;                      // largest of its curves
 };
 
 // A placed row: a group of ranks shows the one with the largest peak.

@@ -456,8 +456,7 @@ void SidePanel::fillMemory()
         byRank += QLatin1Char('\n') + tr("rank %1: %2").arg(r).arg(bytesText(std::llround(peak.byRank[r]), m_units));
     addFigure(*m_memory, peak, definition::peakActivation() + byRank, tr(" (rank %1)").arg(peak.fullestRank()));
     if (!peak.unknown.empty()) return;
-    if (const FigureMeasure* m = measure())
-        m->tellBytes(*m_memory, most, m->figures().peaks(MemoryCategory::Activations));
+    if (const FigureMeasure* m = measure()) m->tellBytes(*m_memory, most, m->figures().peaks());
     tellOverSteps(*m_memory, "peak_activation", "peak_activation", definition::peakActivation());
     if (m_figures->baseline && !m_figures->baseline->peakActivation.empty()) {
         const auto& base = m_figures->baseline->peakActivation;

@@ -257,7 +257,7 @@ void MemoryPlayback::restack()
     const Nanos now = m_player->cursor() + panel.origin;
     std::vector<std::vector<int>> stacks(std::min(panel.ranks.size(), mostStacked));
     for (std::size_t i = 0; i < stacks.size(); ++i) {
-        for (const Holder& holder : holdersAt(*panel.timeline, panel.ranks[i].rank, m_view->category(), now))
+        for (const Holder& holder : holdersAt(*panel.timeline, panel.ranks[i].rank, now, m_view->category()))
             if (holder.microbatch >= 0 && holder.bytes > 0) stacks[i].push_back(holder.microbatch);
         std::sort(stacks[i].begin(), stacks[i].end());
     }

@@ -392,7 +392,7 @@ std::shared_ptr<const TimelinePanel> makePanel(std::shared_ptr<const Timeline> t
         Nanos window = panel->duration - panel->lead;
         if (panel->bubbles) window = panel->bubbles->makespan();
         row.busyFraction = window > 0 ? static_cast<double>(rankBusy) / static_cast<double>(window) : 0;
-        row.activations = memorySeries(t, rank, MemoryCategory::Activations, options.step);
+        row.activations = memorySeries(t, rank, options.step);
         panel->peak = std::max(panel->peak, row.activations.peak);
         panel->sliceCount += static_cast<std::int64_t>(row.compute.size());
         for (const LaneData& lane : row.communication) panel->sliceCount += static_cast<std::int64_t>(lane.size());

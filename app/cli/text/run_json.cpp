@@ -113,8 +113,7 @@ Json runJson(const Run& run, const RunReport& figures)
             object["peak_activation"] = nullptr;
             object["held_by"] = nullptr;
         } else {
-            object["peak_activation"] =
-                memoryJson(figures.memory[r].peak[static_cast<std::size_t>(MemoryCategory::Activations)], units);
+            object["peak_activation"] = memoryJson(figures.memory[r].activations(), units);
             Json holders = Json::array();
             for (const Holder& holder : figures.memory[r].holders)
                 holders.push_back({{"stage", holder.stage},

@@ -10,7 +10,7 @@
 #include "app/cli/text/table.h"
 #include "schedules/base/step_number.h"
 #include "schedules/base/text.h"
-#include "schedules/timeline/memory_traits.h"
+#include "schedules/model/memory_category.h"
 #include "traces/analysis/gap_explainer.h"
 #include "traces/analysis/roofline.h"
 #include "traces/run/run_facts.h"
@@ -232,17 +232,17 @@ std::string memoryText(const RunReport& figures, bool colour)
     const bool bytes = figures.units.memory == 1;
     std::vector<Table::Column> columns{{"memory", Align::Left}, {"activations", Align::Right}};
     std::vector<MemoryCategory> others;
-    for (const auto& [category, text, title, chart, ofSharedState] : memoryTraits)
-        if (category != MemoryCategory::Activations && (!ofSharedState || figures.largestPeak(category) > 0))
-            others.push_back(category);
+    for (const MemoryTraits& one : memoryTraits)
+        if (one.category != MemoryCategory::Activations &&
+            (!one.ofSharedState || figures.largestPeak(one.category) > 0))
+            others.push_back(one.category);
     if (bytes)
         for (const MemoryCategory category : others) columns.push_back({std::string(toText(category)), Align::Right});
     columns.push_back({"held at the peak by stage: microbatches", Align::Left});
     Table table(std::move(columns));
     for (std::size_t r = 0; r < figures.memory.size(); ++r) {
         const int rank = static_cast<int>(r);
-        std::vector<std::string> cells{fmt::format("rank {}", r),
-                                       figures.units.memoryText(figures.peak(rank, MemoryCategory::Activations))};
+        std::vector<std::string> cells{fmt::format("rank {}", r), figures.units.memoryText(figures.peak(rank))};
         if (bytes)
             for (const MemoryCategory category : others)
                 cells.push_back(figures.units.memoryText(figures.peak(rank, category)));

@@ -41,7 +41,7 @@ Json comparisonTableJson(const std::vector<Row>& rows)
                            {"relative_step_time",
                             rows.front().stepTime > 0 ? Json(row.stepTime / rows.front().stepTime) : Json(nullptr)},
                            {"bubble_fraction", row.figures.bubbles.bubbleFraction},
-                           {"peak_activation_bytes", row.figures.largestPeak(MemoryCategory::Activations)},
+                           {"peak_activation_bytes", row.figures.largestPeak()},
                            {"loss_first", hasLoss ? Json(loss->values.front()) : Json(nullptr)},
                            {"loss_last", hasLoss ? Json(loss->values.back()) : Json(nullptr)},
                            {"deviation", hasDeviation ? Json(deviation->values.back()) : Json(nullptr)},
@@ -65,8 +65,7 @@ std::string comparisonTable(const std::vector<Row>& rows, bool colour)
         const double base = rows.front().stepTime;
         table.add({std::to_string(row.run.info.id), row.run.info.name, formatDuration(static_cast<Nanos>(row.stepTime)),
                    &row == &rows.front() || base <= 0 ? "" : formatChange(row.stepTime / base - 1),
-                   formatPercent(row.figures.bubbles.bubbleFraction),
-                   formatBytes(row.figures.largestPeak(MemoryCategory::Activations)),
+                   formatPercent(row.figures.bubbles.bubbleFraction), formatBytes(row.figures.largestPeak()),
                    loss && !loss->values.empty()
                        ? fmt::format("{:.3f} → {:.3f}", loss->values.front(), loss->values.back())
                        : ""});

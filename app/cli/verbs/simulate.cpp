@@ -165,7 +165,7 @@ Result<int> runSimulate(const SimulateChoice& options, Session& session)
     if (!options.output.empty()) session.note(fmt::format("stored as {}#{}", options.output, simulated.info.id));
     int exit = ExitDone;
     for (std::size_t rank = 0; rank < limits.size(); ++rank) {
-        const Bytes peak = figures.peak(static_cast<int>(rank), MemoryCategory::Activations);
+        const Bytes peak = figures.peak(static_cast<int>(rank));
         if (peak <= limits[rank]) continue;
         session.warn(fmt::format("rank {} holds {} at its peak, over the limit of {}", rank,
                                  figures.units.memoryText(peak), figures.units.memoryText(limits[rank])));

@@ -12,23 +12,13 @@
 #include "traces/fit/executed_run.h"
 #include "traces/report/run_report.h"
 #include "widgets/memory/memory_view.h"
+#include "widgets/sentence.h"
 #include "widgets/timeline/timeline_view.h"
 
 namespace stagewright {
 namespace {
 
 constexpr std::size_t mostLookedThrough = 500'000;
-
-struct CategoryChoice {
-    ActionId action;
-    MemoryCategory category;
-};
-constexpr CategoryChoice categories[] = {
-    {"memoryActivations", MemoryCategory::Activations}, {"memoryCommunication", MemoryCategory::Communication},
-    {"memoryWorkspace", MemoryCategory::Workspace},     {"memoryGradients", MemoryCategory::Gradients},
-    {"memoryWeights", MemoryCategory::Weights},         {"memoryOptimizer", MemoryCategory::Optimizer},
-    {"memoryGathered", MemoryCategory::Gathered},       {"memoryBuckets", MemoryCategory::Buckets},
-};
 
 // The run's schedule simulated with the run's costs; null where either is unknown.
 std::shared_ptr<const TimelinePanel> predictedPanel(const Run& run)
@@ -48,47 +38,16 @@ std::shared_ptr<const TimelinePanel> predictedPanel(const Run& run)
 
 std::vector<ActionEntry> MemoryController::actionTable()
 {
-    return {
-        {.id = "memoryActivations",
-         .group = ActionGroup::MemoryCharts,
-         .text = tr("&Activations"),
-         .tooltip = tr("What forwards keep for their backwards; the budget applies to these"),
-         .checkable = true},
-        {.id = "memoryCommunication",
-         .group = ActionGroup::MemoryCharts,
-         .text = tr("&Communication"),
-         .tooltip = tr("Buffers of messages in flight, stacked on the activations"),
-         .checkable = true},
-        {.id = "memoryWorkspace",
-         .group = ActionGroup::MemoryCharts,
-         .text = tr("Wor&kspace"),
-         .tooltip = tr("What an op needs while it runs"),
-         .checkable = true},
-        {.id = "memoryGradients",
-         .group = ActionGroup::MemoryCharts,
-         .text = tr("&Gradients"),
-         .tooltip = tr("Weight gradients, until the optimizer has used them"),
-         .checkable = true},
-        {.id = "memoryWeights",
-         .group = ActionGroup::MemoryCharts,
-         .text = tr("&Weights"),
-         .tooltip = tr("Parameters of the rank's stages"),
-         .checkable = true},
-        {.id = "memoryOptimizer",
-         .group = ActionGroup::MemoryCharts,
-         .text = tr("&Optimizer"),
-         .tooltip = tr("State of the optimizer, such as momentum"),
-         .checkable = true},
-        {.id = "memoryGathered",
-         .group = ActionGroup::MemoryCharts,
-         .text = tr("Gathered weights"),
-         .tooltip = tr("Weights of other owners, from a gather until their release"),
-         .checkable = true},
-        {.id = "memoryBuckets",
-         .group = ActionGroup::MemoryCharts,
-         .text = tr("Gradient buckets"),
-         .tooltip = tr("Gradients on their way to their owners"),
-         .checkable = true},
+    std::vector<ActionEntry> out;
+    for (const MemoryCategory category : stackOrder()) {
+        const MemoryTraits& traits = traitsOf(category);
+        out.push_back({.id = traits.key,
+                       .group = ActionGroup::MemoryCharts,
+                       .text = qtText(traits.menu),
+                       .tooltip = qtText(traits.help),
+                       .checkable = true});
+    }
+    const std::vector<ActionEntry> others{
         {.id = "memoryAll",
          .group = ActionGroup::MemoryCharts,
          .text = tr("All categories"),
@@ -111,6 +70,8 @@ std::vector<ActionEntry> MemoryController::actionTable()
          .tooltip = tr("Counters that the run recorded, each on its own scale"),
          .checkable = true},
     };
+    out.insert(out.end(), others.begin(), others.end());
+    return out;
 }
 
 MemoryController::MemoryController(Workspace& workspace) : Feature(workspace), m_predicting(workspace.jobs())
@@ -119,13 +80,12 @@ MemoryController::MemoryController(Workspace& workspace) : Feature(workspace), m
     MemoryView* view = workspace.views().memory;
     const QSettings stored;
     MemorySettings settings;
-    for (const CategoryChoice& choice : categories) {
-        const QString key =
-            QStringLiteral("memory/show_") + QString::fromStdString(std::string(toText(choice.category)));
-        settings.set(choice.category, stored.value(key, settings.has(choice.category)).toBool());
-        connect(a[choice.action], &QAction::triggered, this, [view, choice](bool wanted) {
+    for (const MemoryCategory category : stackOrder()) {
+        const QString key = QStringLiteral("memory/show_") + QString::fromStdString(std::string(toText(category)));
+        settings.set(category, stored.value(key, settings.has(category)).toBool());
+        connect(a[traitsOf(category).key], &QAction::triggered, this, [view, category](bool wanted) {
             MemorySettings next = view->settings();
-            next.set(choice.category, wanted);
+            next.set(category, wanted);
             view->setSettings(next);
         });
     }
@@ -145,8 +105,8 @@ MemoryController::MemoryController(Workspace& workspace) : Feature(workspace), m
     });
     connect(a["memoryAll"], &QAction::triggered, this, [view](bool wanted) {
         MemorySettings next = view->settings();
-        for (const CategoryChoice& choice : categories)
-            next.set(choice.category, wanted || choice.category == MemoryCategory::Activations);
+        for (const MemoryCategory category : stackOrder())
+            next.set(category, wanted || category == MemoryCategory::Activations);
         view->setSettings(next);
     });
     connect(a["memoryPredicted"], &QAction::triggered, this, [this](bool wanted) {
@@ -155,9 +115,9 @@ MemoryController::MemoryController(Workspace& workspace) : Feature(workspace), m
     });
     connect(view, &MemoryView::settingsChanged, this, [this, view] {
         QSettings now;
-        for (const CategoryChoice& choice : categories)
-            now.setValue(QStringLiteral("memory/show_") + QString::fromStdString(std::string(toText(choice.category))),
-                         view->settings().has(choice.category));
+        for (const MemoryCategory category : stackOrder())
+            now.setValue(QStringLiteral("memory/show_") + QString::fromStdString(std::string(toText(category))),
+                         view->settings().has(category));
         now.setValue(QStringLiteral("memory/ownScale"), view->settings().ownScale);
         now.setValue(QStringLiteral("memory/counters"), view->settings().counters);
         refresh();
@@ -186,12 +146,11 @@ void MemoryController::refresh()
         const auto all = panel->timeline->counters();
         counters = counters || !std::all_of(all.begin(), all.end(), isWorkBytes);
     }
-    for (const CategoryChoice& choice : categories) {
-        a[choice.action]->setChecked(settings.has(choice.category));
-        a[choice.action]->setEnabled(present[static_cast<std::size_t>(choice.category)]);
+    for (const MemoryCategory category : stackOrder()) {
+        a[traitsOf(category).key]->setChecked(settings.has(category));
+        a[traitsOf(category).key]->setEnabled(present[static_cast<std::size_t>(category)]);
     }
-    const auto all = [&](const CategoryChoice& choice) { return settings.has(choice.category); };
-    a["memoryAll"]->setChecked(std::all_of(std::begin(categories), std::end(categories), all));
+    a["memoryAll"]->setChecked(settings.count() == static_cast<int>(memoryCategoryCount));
     a["memoryAll"]->setEnabled(std::count(present.begin(), present.end(), true) > 1);
     a["memoryOwnScale"]->setChecked(settings.ownScale);
     a["memoryOwnScale"]->setEnabled(!panels.empty());
@@ -228,7 +187,7 @@ void MemoryController::showMenu(const QPoint& at)
 {
     Actions& a = m_workspace.actions();
     QMenu menu(m_workspace.window());
-    for (const CategoryChoice& choice : categories) menu.addAction(a[choice.action]);
+    for (const MemoryCategory category : stackOrder()) menu.addAction(a[traitsOf(category).key]);
     menu.addAction(a["memoryAll"]);
     menu.addSeparator();
     for (const ActionId id : {"memoryOwnScale", "memoryPredicted", "memoryCounters", "memoryBudget"})

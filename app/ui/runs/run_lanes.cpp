@@ -44,8 +44,7 @@ RunReport figuresOf(const LargeRun& large, const TimelinePanel& lanes)
         report.idle += row.idle;
         report.ranks.push_back(row);
         if (rank.activations.points.empty()) continue;
-        figures.memory.emplace_back().peak[static_cast<std::size_t>(MemoryCategory::Activations)] =
-            rank.activations.peak;
+        figures.memory.emplace_back().activations() = rank.activations.peak;
     }
     if (figures.memory.size() != lanes.ranks.size()) figures.memory.clear();
     return figures;

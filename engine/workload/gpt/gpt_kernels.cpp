@@ -39,7 +39,7 @@ private:
         if (m_pattern.empty())
             for (int i = 0; i < 4099; ++i) // a prime: rows differ
                 m_pattern.push_back(static_cast<float>((i * 37) % 201 - 100) / 128.0F);
-        m_buffers.push_back(m_allocator.take(count, {MemoryCategory::Workspace, 0, -1}));
+        m_buffers.push_back(m_allocator.take(count, workspaceTag()));
         float* to = m_buffers.back().data();
         std::vector<float> values(count);
         for (std::size_t i = 0; i < count; ++i) values[i] = m_pattern[i % m_pattern.size()];
@@ -49,7 +49,7 @@ private:
     Elements elements(std::size_t count)
     {
         if (m_element == sizeof(float)) return {floats(count)};
-        Buffer thin = m_allocator.take(m_math.words(count), {MemoryCategory::Workspace, 0, -1});
+        Buffer thin = m_allocator.take(m_math.words(count), workspaceTag());
         m_math.toElements(count, floats(count), {thin.data()});
         m_allocator.memory().finish();
         m_buffers.back() = std::move(thin); // instead of the floats
@@ -66,7 +66,7 @@ private:
                 (number & 1) != 0 ? number >> 1 & 15
                                   : (number >> 1) % static_cast<unsigned>(std::min(m_model.vocabulary, 256)));
         }
-        m_buffers.push_back(m_allocator.take((values.size() + 3) / 4, {MemoryCategory::Workspace, 0, -1}));
+        m_buffers.push_back(m_allocator.take((values.size() + 3) / 4, workspaceTag()));
         m_allocator.memory().upload(m_buffers.back().data(), values.data(), values.size());
         return reinterpret_cast<const std::uint8_t*>(m_buffers.back().data());
     }
