@@ -20,7 +20,10 @@ bool movesData(OpKind kind) { return isForward(kind) || isReturn(kind); }
 
 class Planner {
 public:
-    Planner(const Schedule& schedule, const OpIndex& index) : m_schedule(schedule), m_index(index) {}
+    Planner(const Schedule& schedule, const OpIndex& index, const OpRunners& runners)
+        : m_schedule(schedule), m_index(index), m_runners(runners)
+    {
+    }
 
     Result<ExecutionPlan> plan()
     {
@@ -60,6 +63,9 @@ private:
                 m_plan.recomputes = m_plan.recomputes || isRecompute(kind);
                 m_plan.steps = m_plan.steps || isOptimizer(kind);
                 m_plan.reduces = m_plan.reduces || isReduction(kind);
+                if (m_runners.contains(ruleOf(kind).resource)) continue;
+                if (runsApart(kind))
+                    return refusal(rank, i, "nothing here runs its resource", "give a runner for it, or simulate it");
                 if (isCompute(kind) || isDelay(kind) || isOptimizer(kind) || isReduction(kind) ||
                     (m_plan.shared && isCollective(kind)))
                     continue;
@@ -212,15 +218,16 @@ private:
 
     const Schedule& m_schedule;
     const OpIndex& m_index;
+    const OpRunners& m_runners;
     std::vector<std::vector<PlannedMessage>> m_outputs; // by op id
     ExecutionPlan m_plan;
 };
 
 } // namespace
 
-Result<ExecutionPlan> planExecution(const CheckedSchedule& schedule)
+Result<ExecutionPlan> planExecution(const CheckedSchedule& schedule, const OpRunners& runners)
 {
-    Result<ExecutionPlan> plan = Planner(schedule.compute(), schedule.index()).plan();
+    Result<ExecutionPlan> plan = Planner(schedule.compute(), schedule.index(), runners).plan();
     if (!plan) return plan;
     STAGEWRIGHT_CHECK(planSteps(schedule.compute(), *plan));
     return plan;

@@ -14,6 +14,7 @@
 #include <span>
 #include <vector>
 
+#include "engine/training/op_runner.h"
 #include "engine/workload/stage_model.h"
 #include "profiler/record/message_key.h"
 #include "schedules/base/result.h"
@@ -87,7 +88,7 @@ struct ExecutionPlan {
 
 // Of the lists without sends and receives. Refuses (Usage) what can't be executed: gathers without ranks that share
 // state, parts cut in ways that the layers can't follow, Optimizer ops that do not fit the schedule's rule for weights.
-Result<ExecutionPlan> planExecution(const CheckedSchedule& schedule);
+Result<ExecutionPlan> planExecution(const CheckedSchedule& schedule, const OpRunners& runners = {});
 
 // Lengths in tokens of the schedule's slices: shares of `sequence` in proportion to Schedule::sliceLengths (equal ones
 // where empty), by largest remainder, earlier slices first. Empty where no op names a slice. Usage where one would be

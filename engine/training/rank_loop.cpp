@@ -320,6 +320,11 @@ private:
     bool runAny(const PlannedOp& planned, int position)
     {
         if (isDelay(planned.op.kind)) return runFiller(planned.op, position);
+        const OpRunners& runners = m_state.options.runners;
+        if (const auto runner = runners.find(ruleOf(planned.op.kind).resource); runner != runners.end())
+            return recorded(planned.op, position, RankPhase::Running, position, [&](StageRun& run) {
+                runner->second->run(planned.op, m_rank, [&] { runCompute(planned, run); });
+            });
         switch (ruleOf(planned.op.kind).state) {
         case StateWork::Gather:
             if (!m_stepEnd.beforeGather(planned.op.stage)) return false;

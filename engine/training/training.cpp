@@ -107,7 +107,7 @@ Result<std::unique_ptr<Training>> makeTraining(const std::shared_ptr<const Check
 {
     const bool rendezvous = options.channels.sends == SendMode::Rendezvous;
     const Schedule& schedule = checked->compute();
-    STAGEWRIGHT_TRY(ExecutionPlan plan, planExecution(*checked));
+    STAGEWRIGHT_TRY(ExecutionPlan plan, planExecution(*checked, options.runners));
     STAGEWRIGHT_TRY(std::vector<StageSlice> slices, slicesOf(*options.workload, schedule.stages, options.stageLayers));
     if (!options.replicaSamples.empty() && options.replicaSamples.size() != static_cast<std::size_t>(schedule.replicas))
         return fail(

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/training/op_runner.h"
 #include "engine/workload/workload.h"
 #include "schedules/base/result.h"
 #include "schedules/execute/deadlock.h"
@@ -71,6 +72,7 @@ struct TrainingOptions {
     // What a rank may hold in all, by rank: counted, not taken from the machine. An allocation beyond it ends the
     // training, naming rank, op and both numbers. Empty: no limits; 0: none for that rank.
     std::vector<Bytes> rankMemory;
+    OpRunners runners; // of resources that the engine does not know
     // How messages travel. Under rendezvous the ranks run a lowered schedule, send by send and receive by receive, on
     // the wall clock: the one given, or a compute-only one lowered by `lowering`. So an order that waits for itself
     // hangs here as simulate() and explainDeadlock() say.

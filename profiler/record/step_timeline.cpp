@@ -85,8 +85,9 @@ private:
                 if (m_shared && op.position >= 0 && isCollective(op.op.kind))
                     m_ids[rank].push_back(addCollective(static_cast<int>(rank), op));
                 else
-                    m_ids[rank].push_back(
-                        add(static_cast<int>(rank), Lane::Compute, op.op, op.begin, op.end, op.cpu, label));
+                    m_ids[rank].push_back(add(static_cast<int>(rank),
+                                              runsApart(op.op.kind) ? ruleOf(op.op.kind).lane : Lane::Compute, op.op,
+                                              op.begin, op.end, op.cpu, label));
             }
             if (m_shared) addCollectiveEdges(rank);
         }
@@ -95,7 +96,7 @@ private:
     // From its op until the last piece was there and, where that was taken at once, until then.
     SpanId addCollective(int rank, const RecordedOp& op)
     {
-        const Lane lane = isReduction(op.op.kind) ? Lane::Reduce : Lane::Gather;
+        const Lane lane = ruleOf(op.op.kind).lane;
         const bool later = op.takeBegin > op.arrived;
         SpanId last = add(rank, lane, op.op, op.begin, std::max(op.end, later ? op.arrived : op.takeEnd), op.cpu);
         const SpanId id = last;

@@ -97,7 +97,7 @@ Result<void> placeOnVirtualClock(StepRecord& record, const Links& links, Nanos b
     addLaunch(schedule, launch, durations);
     const bool shared = sharesState(schedule);
     Links lanes = links;
-    if (shared) lanes.collectives = CollectiveLane::Beside;
+    if (shared) lanes.collectives = ResourceUse::Beside;
     Result<SimResult> placed = placeBuckets(*record.schedule, durations, lanes, gradientBuckets, boundaries, channels);
     if (!placed) return tl::unexpected(std::move(placed.error()).with("virtual clock"));
     takeLaunch(schedule, launch, *placed);

@@ -81,7 +81,9 @@ Result<SimResult> runLists(const Schedule& schedule, std::span<const Nanos> dura
     const StepPlan plan(schedule, *index, rules);
     StepRun lists(plan, durations);
     if (!lists.run(policy)) return tl::unexpected(listError(schedule, cells, rules.channels));
-    return summarised(schedule, lists.clocks(), plan.collectivesBeside(), lists.take());
+    SimResult out = summarised(schedule, lists.clocks(), plan.collectivesBeside(), lists.take());
+    if (!out.end.empty()) out.makespan = std::max(out.makespan, *std::max_element(out.end.begin(), out.end.end()));
+    return out;
 }
 
 } // namespace

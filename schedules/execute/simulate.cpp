@@ -163,7 +163,7 @@ SimFigures figuresOf(const Schedule& schedule, const SimResult& result)
         for (std::size_t i = 0; i < schedule.order[r].size(); ++i) {
             const OpKind kind = schedule.order[r][i].kind;
             if (isBusy(kind) || isMessage(kind) || isDelay(kind)) continue;
-            if (result.collectivesBeside && isCollective(kind)) continue;
+            if (runsApart(kind) || (result.collectivesBeside && isCollective(kind))) continue;
             const std::size_t id = result.offsets[r] + i;
             apart += std::max<Nanos>(0, std::min(result.end[id], end) - std::max(result.start[id], begin));
         }

@@ -11,12 +11,6 @@
 
 namespace stagewright {
 
-namespace {
-
-constexpr std::array<std::string_view, 3> laneNames{"compute", "beside", "shared"};
-
-} // namespace
-
 Bytes shareOf(const StageMemory& memory, MemoryShare share, Bytes bucket)
 {
     switch (share) {
@@ -30,15 +24,6 @@ Bytes shareOf(const StageMemory& memory, MemoryShare share, Bytes bucket)
     case MemoryShare::Bucket: break;
     }
     return bucket > 0 ? std::min(bucket, memory.gradient) : memory.gradient;
-}
-
-std::string_view toText(CollectiveLane lane) { return laneNames[static_cast<std::size_t>(lane)]; }
-
-std::optional<CollectiveLane> collectiveLaneOf(std::string_view text)
-{
-    for (std::size_t i = 0; i < laneNames.size(); ++i)
-        if (laneNames[i] == text) return static_cast<CollectiveLane>(i);
-    return std::nullopt;
 }
 
 Nanos Links::delay(int fromRank, int toRank, Bytes bytes) const { return transit(fromRank, toRank, bytes).delay; }

@@ -41,21 +41,17 @@ struct Transit {
     bool operator==(const Transit&) const = default;
 };
 
-// How a rank's collectives (UNSHARD, REDUCE_GRAD) run.
-enum class CollectiveLane : std::uint8_t {
-    Compute, // as an op of its list, and nothing else meanwhile
-    Beside,  // beside its compute ops, one after the other in the order of the list
-    Shared,  // beside, and its messages leave behind the collectives that its list issued before
-};
-
-std::string_view toText(CollectiveLane lane); // "compute", "beside", "shared"
-std::optional<CollectiveLane> collectiveLaneOf(std::string_view text);
-
 struct Links {
     Link all;
     std::map<std::pair<int, int>, Link> overrides; // (from rank, to rank)
-    CollectiveLane collectives = CollectiveLane::Compute;
+    ResourceUse collectives = ResourceUse::Compute;
 
+    // How ops of this kind run.
+    ResourceUse useOf(OpKind kind) const
+    {
+        const Resource resource = ruleOf(kind).resource;
+        return resource == Resource::Collective ? collectives : stagewright::useOf(resource);
+    }
     Link of(int fromRank, int toRank) const;
     Nanos delay(int fromRank, int toRank, Bytes bytes) const; // rounded once, to the nearest ns
     Transit transit(int fromRank, int toRank, Bytes bytes) const;

@@ -110,6 +110,7 @@ constexpr std::array<KindTraits, opKindPlaces> rows{{
      .plural = "gradient reductions",
      .colour = ColourClass::Communication,
      .resource = Resource::Collective,
+     .lane = Lane::Reduce,
      .state = StateWork::Reduce,
      .mayTakeMicrobatch = true,
      .memory = {MemoryEffect{Memory::Buckets, Share::Bucket, takes, atStart},
@@ -122,6 +123,7 @@ constexpr std::array<KindTraits, opKindPlaces> rows{{
      .plural = "unshards",
      .colour = ColourClass::Communication,
      .resource = Resource::Collective,
+     .lane = Lane::Gather,
      .state = StateWork::Gather,
      .mayTakeMicrobatch = true,
      .settles = true,
@@ -133,6 +135,7 @@ constexpr std::array<KindTraits, opKindPlaces> rows{{
      .plural = "reshards",
      .colour = ColourClass::Communication,
      .resource = Resource::Collective,
+     .lane = Lane::Gather,
      .timedBy = TimedBy::Nothing,
      .state = StateWork::Release,
      .mayTakeMicrobatch = true,
@@ -144,6 +147,7 @@ constexpr std::array<KindTraits, opKindPlaces> rows{{
      .plural = "sends of activations",
      .colour = ColourClass::Communication,
      .resource = Resource::Message,
+     .lane = Lane::Send,
      .makes = Product::SentF,
      .carries = Product::Activation,
      .takesMicrobatch = true,
@@ -154,6 +158,7 @@ constexpr std::array<KindTraits, opKindPlaces> rows{{
      .plural = "receives of activations",
      .colour = ColourClass::Communication,
      .resource = Resource::Message,
+     .lane = Lane::Receive,
      .carries = Product::Activation,
      .takesMicrobatch = true,
      .needs = {sentBefore}},
@@ -163,6 +168,7 @@ constexpr std::array<KindTraits, opKindPlaces> rows{{
      .plural = "sends of gradients",
      .colour = ColourClass::Communication,
      .resource = Resource::Message,
+     .lane = Lane::Send,
      .makes = Product::SentB,
      .carries = Product::Gradient,
      .takesMicrobatch = true,
@@ -173,6 +179,7 @@ constexpr std::array<KindTraits, opKindPlaces> rows{{
      .plural = "receives of gradients",
      .colour = ColourClass::Communication,
      .resource = Resource::Message,
+     .lane = Lane::Receive,
      .carries = Product::Gradient,
      .takesMicrobatch = true,
      .needs = {sentAfter}},
@@ -235,8 +242,19 @@ ExtraKind::ExtraKind(KindTraits row)
     ++count;
 }
 
+ExtraKind::ExtraKind(KindTraits row, LaneTraits lane) : ExtraKind(row)
+{
+    lane.lane = static_cast<Lane>(laneCount);
+    detail::laneTable[laneCount] = lane;
+    detail::resourceUses[resourceCount] = ResourceUse::Beside;
+    detail::kindTable[opKindCount].resource = static_cast<Resource>(resourceCount);
+    detail::kindTable[opKindCount].lane = lane.lane;
+}
+
 ExtraKind::~ExtraKind()
 {
+    detail::laneTable[laneCount] = {};
+    detail::resourceUses[resourceCount] = ResourceUse::Compute;
     detail::kindTable[opKindCount] = {};
     --count;
 }

@@ -10,6 +10,7 @@
 #include <span>
 #include <string_view>
 
+#include "schedules/model/lanes.h"
 #include "schedules/model/memory_category.h"
 #include "schedules/model/op.h"
 
@@ -28,15 +29,6 @@ enum class Product : std::int8_t {
     Offloaded,
 };
 inline constexpr std::size_t productCount = 7;
-
-// What an op occupies while it runs.
-enum class Resource : std::uint8_t {
-    Compute,
-    Collective, // the rank's link to those that share its stages; costs say if it is beside compute (CollectiveLane)
-    CopyOut,    // from the device to the host
-    CopyIn,
-    Message, // the link between two ranks
-};
 
 // What an op does with its stage's weights, gradients and optimizer state.
 enum class StateWork : std::uint8_t {
@@ -128,6 +120,7 @@ struct KindTraits {
     std::string_view plural = {}; // "forwards", "full backwards" …
     ColourClass colour = ColourClass::Other;
     Resource resource = Resource::Compute;
+    Lane lane = Lane::Compute; // where it runs beside compute
     TimedBy timedBy = TimedBy::Costs;
     Product makes = Product::None;
     Product carries = Product::None; // what a message moves
@@ -159,12 +152,15 @@ std::span<const KindTraits> allKinds();
 class ExtraKind {
 public:
     explicit ExtraKind(KindTraits row);
+    ExtraKind(KindTraits row, LaneTraits lane); // of a resource and a lane of its own, beside compute
     ~ExtraKind();
     ExtraKind(const ExtraKind&) = delete;
     ExtraKind& operator=(const ExtraKind&) = delete;
     OpKind kind() const;
 };
 
+// Of a resource that runs beside compute whatever the costs say.
+inline bool runsApart(OpKind kind) { return useOf(ruleOf(kind).resource) != ResourceUse::Compute; }
 inline Product productOf(OpKind kind) { return ruleOf(kind).makes; }
 inline bool isBusy(OpKind kind) { return ruleOf(kind).busy; }
 // F, B, I, W or R: a kind that the model's layers execute.

@@ -25,7 +25,7 @@ struct ReplicaLists {
     StateSharding sharding;
     ShardRules rules;
     CollectiveCosts collectives;
-    CollectiveLane lane = CollectiveLane::Beside;
+    ResourceUse lane = ResourceUse::Beside;
     std::string way = "ring";   // both, as given
     std::vector<double> speeds; // by rank of the schedule; empty: all 1
     std::vector<double> sizes;  // simulated, by replica: samples of a microbatch ÷ those of the costs; empty: 1

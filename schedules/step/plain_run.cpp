@@ -59,13 +59,13 @@ PlainRun::PlainRun(const Schedule& schedule, const CellSpace& cells, const StepR
     for (KindPlan& plan : m_plans)
         if (plan.product >= 0 && !needed[static_cast<std::size_t>(plan.product)]) plan.product = -1;
 
-    if (collectives && m_rules.links.collectives != CollectiveLane::Compute) {
+    if (collectives && m_rules.links.collectives != ResourceUse::Compute) {
         const auto stages = static_cast<std::size_t>(m_schedule.stages);
         const std::vector<Nanos> never(stages, 0);
         m_beside.assign(static_cast<std::size_t>(m_schedule.ranks), {0, never, never, never});
         for (std::size_t rank = 0; rank < m_beside.size() && !m_rules.gradientBuckets.empty(); ++rank)
             m_beside[rank].steps = stepsOnArrival(m_schedule.order[rank]);
-        if (m_rules.links.collectives == CollectiveLane::Shared)
+        if (m_rules.links.collectives == ResourceUse::Shared)
             for (std::size_t p = 0; p < productCount; ++p) m_leaves[p].assign(m_ready[p].size(), 0);
     }
     m_uniformDelays = messagesAreAlike(m_schedule, m_cells, m_rules.boundary);

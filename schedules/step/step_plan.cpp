@@ -13,7 +13,8 @@ bool hasMessagesOrMeetings(const Schedule& schedule)
     const bool copies = schedule.placement.hasCopies();
     for (const auto& ops : schedule.order)
         for (const Op& op : ops)
-            if (isMessage(op.kind) || (copies && (isReduction(op.kind) || isGather(op.kind)))) return true;
+            if (isMessage(op.kind) || runsApart(op.kind) || (copies && (isReduction(op.kind) || isGather(op.kind))))
+                return true;
     return false;
 }
 
@@ -23,7 +24,7 @@ Links untimedLinks(const Schedule& schedule)
     bool gathers = false;
     for (const auto& ops : schedule.order)
         for (const Op& op : ops) gathers = gathers || isGather(op.kind);
-    if (gathers || schedule.replicas > 1) out.collectives = CollectiveLane::Beside;
+    if (gathers || schedule.replicas > 1) out.collectives = ResourceUse::Beside;
     return out;
 }
 

@@ -27,7 +27,7 @@ struct StepRules {
     std::span<const int> gradientBuckets = {};
 };
 
-// sends, receives, or collectives of a stage that is on several ranks
+// Sends, receives, collectives of a stage that is on several ranks, or ops of a resource beside compute.
 bool hasMessagesOrMeetings(const Schedule& schedule);
 // How collectives of lists without durations run: beside compute where they gather, or where replicas reduce.
 Links untimedLinks(const Schedule& schedule);
@@ -68,7 +68,7 @@ public:
     const OpIndex& index() const { return m_index; }
     const StepRules& rules() const { return m_rules; }
     const Op& op(std::uint32_t id) const;
-    bool collectivesBeside() const { return m_rules.links.collectives != CollectiveLane::Compute; }
+    bool collectivesBeside() const { return m_rules.links.collectives != ResourceUse::Compute; }
     int bucketsOf(const Op& optimizer, int rank) const; // 1: it waits for the whole reduction
 
     std::span<const StepInput> inputsOf(std::uint32_t op) const

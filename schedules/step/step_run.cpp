@@ -34,7 +34,7 @@ StepRun::StepRun(const StepPlan& plan, std::span<const Nanos> durations)
     if (plan.collectivesBeside()) {
         const auto stages = static_cast<std::size_t>(m_schedule.stages);
         m_beside.assign(ranks, {0, std::vector<std::uint32_t>(stages, noOp), std::vector<std::uint32_t>(stages, noOp)});
-        if (plan.rules().links.collectives == CollectiveLane::Shared) m_leaves.assign(m_index.opCount(), -1);
+        if (plan.rules().links.collectives == ResourceUse::Shared) m_leaves.assign(m_index.opCount(), -1);
     }
 }
 
@@ -162,6 +162,16 @@ Nanos StepRun::runOps(std::uint32_t id, int rank, Nanos begin)
     return end;
 }
 
+// On a resource beside compute an op starts once that is free; the list goes on behind it at once.
+Nanos StepRun::runAny(std::uint32_t id, int rank, Nanos begin)
+{
+    const OpKind kind = m_plan.op(id).kind;
+    if (!runsApart(kind)) return runOps(id, rank, begin);
+    Nanos& taken = m_apart[{rank, ruleOf(kind).resource}];
+    taken = runOps(id, rank, std::max(begin, taken));
+    return begin;
+}
+
 void StepRun::awaitInputs(std::uint32_t op, int rank, std::size_t count)
 {
     for (std::uint32_t k = op; k < op + count; ++k)
@@ -253,7 +263,7 @@ bool StepRun::post(const Op& op, std::uint32_t id, Nanos now)
     if ((isSend(op.kind) ? times.send : times.receive) != id) return false; // a second one of the same
     Nanos& posted = isSend(op.kind) ? times.sendPosted : times.receivePosted;
     if (posted >= 0) return false;
-    posted = isSend(op.kind) && m_plan.rules().links.collectives == CollectiveLane::Shared
+    posted = isSend(op.kind) && m_plan.rules().links.collectives == ResourceUse::Shared
                  ? std::max(now, m_beside[static_cast<std::size_t>(m_index.placeOf(id).rank)].lane)
                  : now;
     if (times.send == noOp || times.receive == noOp) return false;
@@ -328,7 +338,7 @@ void StepRun::runRank(int rank)
                 awaitInputs(id, rank, count);
                 break;
             }
-            now = runOps(id, rank, begin);
+            now = runAny(id, rank, begin);
             for (std::uint32_t k = id; k < id + count; ++k) {
                 if (!m_leaves.empty()) m_leaves[k] = std::max(m_out.end[k], m_beside[r].lane);
                 fly(k);

@@ -85,7 +85,7 @@ void StepRun::runInTime()
                 const std::size_t count = groupSize(m_schedule, now.rank, at);
                 if (runMessages(now.rank, at, count, m_clock[r])) m_head[r] += count;
             } else {
-                m_clock[r] = runOps(id, now.rank, now.time);
+                m_clock[r] = runAny(id, now.rank, now.time);
                 for (std::uint32_t k = id; k < id + groupSize(m_schedule, now.rank, at); ++k) {
                     ++m_head[r];
                     if (m_leaves.empty())

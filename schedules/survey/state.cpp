@@ -48,7 +48,7 @@ Result<StateCell> simulated(const StateQuestion& question, const std::string& na
     STAGEWRIGHT_TRY(auto costs, analyticCosts(*schedule, analytic));
     costs.sharding.level = level;
     costs.replicas = question.replicas;
-    costs.links.collectives = CollectiveLane::Beside;
+    costs.links.collectives = ResourceUse::Beside;
     CollectiveCosts collectives = question.collectives;
     collectives.within = costs.links.all;
     setCollectiveTimes(costs, *schedule, collectives);

@@ -49,7 +49,7 @@ struct MixedModel {
         auto out = analyticCosts(schedule, analytic);
         if (!out) return out;
         if (question.bytesPerSecond > 0) out->links.all.bytesPerSecond = question.bytesPerSecond;
-        out->links.collectives = CollectiveLane::Beside;
+        out->links.collectives = ResourceUse::Beside;
         out->sharding.level = ShardLevel::Weights;
         return out;
     }

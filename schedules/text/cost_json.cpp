@@ -199,7 +199,7 @@ std::string writeCostsJson(const CostModel& costs)
         overrides.push_back(entry);
     }
     out["link_overrides"] = overrides;
-    if (costs.links.collectives != CollectiveLane::Compute) out["collectives"] = toText(costs.links.collectives);
+    if (costs.links.collectives != ResourceUse::Compute) out["collectives"] = toText(costs.links.collectives);
     if (costs.sharding.level != ShardLevel::None) out["sharding"] = toText(costs.sharding);
     if (costs.sharding.bucket > 0) out["bucket_bytes"] = costs.sharding.bucket;
     if (costs.replicas != 1) out["replicas"] = costs.replicas;
@@ -355,7 +355,7 @@ Result<CostModel> readCostsJson(const std::string& text)
             }
     }
     if (const auto lane = json.find("collectives"); lane != json.end()) {
-        const auto known = lane->is_string() ? collectiveLaneOf(lane->get<std::string>()) : std::nullopt;
+        const auto known = lane->is_string() ? resourceUseOf(lane->get<std::string>()) : std::nullopt;
         if (known)
             out.links.collectives = *known;
         else

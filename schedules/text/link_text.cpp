@@ -87,7 +87,7 @@ Result<CollectiveWay> parseCollectives(std::string_view text)
         } else if (key == "between" && value) {
             STAGEWRIGHT_TRY(out.costs.between, parseLink(std::string(*value)));
         } else if (part == "shared") {
-            out.lane = CollectiveLane::Shared;
+            out.lane = ResourceUse::Shared;
         } else {
             return fail(ErrorCode::Usage, fmt::format("'{}' is not known", part),
                         "after ring, tree or two-level come :per-host=N, :between=LATENCY,BANDWIDTH and :shared");

@@ -19,7 +19,7 @@ Result<Link> parseLink(const std::string& text);   // "50us,10GB/s", "1ms"
 // have the same one.
 struct CollectiveWay {
     CollectiveCosts costs;
-    CollectiveLane lane = CollectiveLane::Beside;
+    ResourceUse lane = ResourceUse::Beside;
 };
 Result<CollectiveWay> parseCollectives(std::string_view text);
 

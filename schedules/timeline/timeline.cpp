@@ -16,13 +16,6 @@ std::string_view toText(Provenance provenance)
     return "imported";
 }
 
-std::string_view toText(Lane lane)
-{
-    static constexpr std::array<std::string_view, laneCount> names{"compute", "send",  "receive", "wait",  "kernel",
-                                                                   "copy",    "other", "gather",  "reduce"};
-    return names[static_cast<std::size_t>(lane)];
-}
-
 const Track* Timeline::trackOf(int rank, Lane lane) const
 {
     const auto found = std::lower_bound(

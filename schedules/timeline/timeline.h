@@ -13,6 +13,7 @@
 
 #include "schedules/base/result.h"
 #include "schedules/base/units.h"
+#include "schedules/model/lanes.h"
 #include "schedules/model/memory_category.h"
 #include "schedules/model/schedule.h"
 
@@ -25,22 +26,6 @@ enum class Provenance : std::uint8_t {
     Imported,
 };
 std::string_view toText(Provenance provenance);
-
-// What a row shows. Compute holds F, B, I, W, R, optimizer and fillers of a rank, never overlapping (overlapped pairs
-// apart); communication lanes may overlap (sublanes() splits them for drawing and export).
-enum class Lane : std::uint8_t {
-    Compute,
-    Send,
-    Receive,
-    Wait,
-    Kernel,
-    Copy,
-    Other,
-    Gather, // weights: UNSHARD
-    Reduce, // gradients: REDUCE_GRAD beside compute
-};
-inline constexpr std::size_t laneCount = 9;
-std::string_view toText(Lane lane);
 
 using SpanId = std::uint32_t; // index into Timeline::spans()
 inline constexpr SpanId noSpan = 0xffffffffu;

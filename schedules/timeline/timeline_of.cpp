@@ -22,11 +22,9 @@ namespace stagewright {
 
 namespace {
 
-// Beside compute, a collective is on a lane of its own.
 Lane laneOf(const Op& op, const CostModel& costs)
 {
-    if (!isCollective(op.kind) || costs.links.collectives == CollectiveLane::Compute) return Lane::Compute;
-    return isReduction(op.kind) ? Lane::Reduce : Lane::Gather;
+    return costs.links.useOf(op.kind) == ResourceUse::Compute ? Lane::Compute : ruleOf(op.kind).lane;
 }
 
 // From a gather to the first op that needs the weights, from a reduction to the optimizer. spans: of the rank's ops.

@@ -50,7 +50,7 @@ void simulateReplicas(benchmark::State& state)
     CostModel costs = costsFor(schedule);
     costs.replicas = 16;
     costs.sharding.level = ShardLevel::Weights;
-    costs.links.collectives = CollectiveLane::Beside;
+    costs.links.collectives = ResourceUse::Beside;
     for (int stage = 0; stage < schedule.stages; ++stage) {
         costs.setDuration(OpKind::Unshard, stage, rankShare / 4);
         costs.setDuration(OpKind::ReduceGrad, stage, rankShare);

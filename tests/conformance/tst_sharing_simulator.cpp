@@ -51,7 +51,7 @@ struct Job {
     std::map<std::tuple<OpKind, int, int>, Nanos> takes; // by kind, stage and replica
     std::vector<Nanos> optimizer;                        // by stage, of all of it
     Nanos latency = 0;
-    CollectiveLane lane = CollectiveLane::Beside;
+    ResourceUse lane = ResourceUse::Beside;
 };
 
 bool make(Dice& dice, Job& job)
@@ -73,7 +73,7 @@ bool make(Dice& dice, Job& job)
     auto whole = overReplicas(*shared, job.replicas);
     if (!whole) return false;
     job.schedule = *whole;
-    job.lane = dice.one({CollectiveLane::Beside, CollectiveLane::Shared});
+    job.lane = dice.one({ResourceUse::Beside, ResourceUse::Shared});
     job.name = fmt::format("{} p={} m={} replicas={} shard={} gather={} reduce={} {}", name, p, made->microbatches,
                            job.replicas, toText(job.level), gatherText(rules), toText(rules.reduce), toText(job.lane));
     job.collectives.algorithm =
@@ -157,7 +157,7 @@ SharedWork workOf(const Job& job, const std::vector<int>& order)
 {
     SharedWork work;
     work.latency = job.latency;
-    work.shared = job.lane == CollectiveLane::Shared;
+    work.shared = job.lane == ResourceUse::Shared;
     for (int stage = 0; job.bucket > 0 && stage < job.schedule.stages; ++stage)
         work.buckets.push_back(
             static_cast<int>((job.weight[static_cast<std::size_t>(stage)] + job.bucket - 1) / job.bucket));

@@ -514,7 +514,7 @@ private slots:
                                                          2, 4, 2, level, rules);
                 const auto [training, outcome] = run(schedule, trained(shardingOf(level, n, 2), clock), 1);
                 CostModel costs = CostModel::uniform(schedule);
-                costs.links.collectives = CollectiveLane::Beside;
+                costs.links.collectives = ResourceUse::Beside;
                 QVERIFY(simulate(schedule, costs));
                 for (int rank = 0; rank < schedule.ranks; ++rank)
                     for (const Lane lane : {Lane::Compute, Lane::Gather, Lane::Reduce}) {

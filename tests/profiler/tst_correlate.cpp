@@ -434,7 +434,7 @@ private slots:
             ++launches;
             const Track& track = timeline.trackOf(edge.to);
             QCOMPARE(track.rank, timeline.trackOf(edge.from).rank);
-            QVERIFY(track.lane == Lane::Kernel || track.lane == Lane::Copy);
+            QVERIFY(isDeviceLane(track.lane));
             collectives += track.name.ends_with("collective") ? 1 : 0;
         }
         QCOMPARE(launches, 2 * 16 + 2 + 4 + 8);

@@ -54,7 +54,7 @@ Outcome simulated(const Split& split)
     }
     const Schedule schedule = addShardOps(overReplicas(each).value(), ShardLevel::Weights, {}).value();
     CostModel costs = CostModel::uniform(schedule);
-    costs.links.collectives = CollectiveLane::Beside;
+    costs.links.collectives = ResourceUse::Beside;
     costs.sharding = sharding;
     for (int stage = 0; stage < chunks; ++stage) {
         StageMemory& held = costs.memory[static_cast<std::size_t>(stage)];

@@ -88,7 +88,7 @@ private slots:
                 // every holder takes part in every sum
                 QCOMPARE(countOf(shared, OpKind::Optimizer), countOf(shared, OpKind::ReduceGrad));
                 CostModel costs = CostModel::uniform(shared);
-                costs.links.collectives = CollectiveLane::Beside;
+                costs.links.collectives = ResourceUse::Beside;
                 for (int stage = 0; stage < shared.stages; ++stage)
                     costs.setDuration(OpKind::ReduceGrad, stage, rankShare);
                 const auto simulated = simulate(shared, costs);

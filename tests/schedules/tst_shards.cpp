@@ -44,7 +44,7 @@ int countOf(const Schedule& schedule, int rank, OpKind kind)
 
 // Times and bytes that differ by stage, and a sharded state.
 CostModel costsFor(const Schedule& schedule, const StateSharding& sharding, int replicas,
-                   const CollectiveCosts& collectives, CollectiveLane lane = CollectiveLane::Beside)
+                   const CollectiveCosts& collectives, ResourceUse lane = ResourceUse::Beside)
 {
     CostModel costs = CostModel::uniform(schedule);
     for (int s = 0; s < schedule.stages; ++s) {
@@ -103,7 +103,7 @@ private slots:
                                                {GatherRule::Batch, 0, rule})
                                        .value();
             CostModel costs = CostModel::uniform(lists);
-            costs.links.collectives = CollectiveLane::Beside;
+            costs.links.collectives = ResourceUse::Beside;
             for (int stage = 0; stage < lists.stages; ++stage) {
                 costs.setDuration(OpKind::ReduceGrad, stage, rankShare / 10);
                 costs.setDuration(OpKind::Optimizer, stage, rankShare);
@@ -122,7 +122,7 @@ private slots:
                 Schedule early =
                     addShardOps(one, ShardLevel::None, {GatherRule::Batch, 0, ReduceRule::Stepped}).value();
                 CostModel costs = CostModel::uniform(early);
-                costs.links.collectives = CollectiveLane::Beside;
+                costs.links.collectives = ResourceUse::Beside;
                 for (int stage = 0; stage < 3; ++stage) {
                     costs.memory[static_cast<std::size_t>(stage)].gradient = 1000;
                     for (const OpKind kind : {OpKind::Forward, OpKind::Backward}) costs.setDuration(kind, stage, 0);
@@ -388,7 +388,7 @@ private slots:
                 const CollectiveCosts link = linkOf(50, 1e8);
                 StateSharding sharding;
                 sharding.level = level;
-                const auto lane = n % 3 == 0 ? CollectiveLane::Shared : CollectiveLane::Beside;
+                const auto lane = n % 3 == 0 ? ResourceUse::Shared : ResourceUse::Beside;
                 CostModel costs = costsFor(*sharded, sharding, 2, link, lane);
                 costs.links.all.latency = n % 5 == 0 ? rankShare / 10 : 0;
                 const auto alone = simulate(*sharded, costs);
@@ -507,7 +507,7 @@ private slots:
         rules.prefetch = 1;
         const Schedule sharded = addShardOps(made("bfs", 1, m, v), ShardLevel::Weights, rules).value();
         CostModel costs = CostModel::uniform(sharded);
-        costs.links.collectives = CollectiveLane::Beside;
+        costs.links.collectives = ResourceUse::Beside;
         const Nanos chunk = costs.duration(OpKind::Forward, 0, 0);
         const Nanos work = simulate(made("bfs", 1, m, v), costs)->makespan;
         for (const double ratio : {0.5, 1.0, 1.5, 2.0}) {
@@ -519,7 +519,7 @@ private slots:
             const Nanos lastTurn = std::max<Nanos>(0, gather - 2 * m * chunk);
             QCOMPARE(simulate(sharded, costs)->makespan, work + gather + (v - 1) * beyond + lastTurn * (v - 2));
         }
-        costs.links.collectives = CollectiveLane::Compute; // nothing is hidden
+        costs.links.collectives = ResourceUse::Compute; // nothing is hidden
         QCOMPARE(simulate(sharded, costs)->makespan,
                  work + countOf(sharded, 0, OpKind::Unshard) * costs.duration(OpKind::Unshard, 0, 0));
     }
@@ -571,8 +571,8 @@ private slots:
     void keepsCosts()
     {
         const Schedule sharded = addShardOps(made("1f1b", 2, 2), ShardLevel::Weights, {}).value();
-        const CostModel costs = costsFor(sharded, {ShardLevel::Weights, ShardBy::Layer, {}, 4096}, 3, linkOf(10, 1e9),
-                                         CollectiveLane::Shared);
+        const CostModel costs =
+            costsFor(sharded, {ShardLevel::Weights, ShardBy::Layer, {}, 4096}, 3, linkOf(10, 1e9), ResourceUse::Shared);
         const auto read = readCostsJson(writeCostsJson(costs));
         QVERIFY2(read, read ? "" : read.error().message.c_str());
         QVERIFY(*read == costs);

@@ -46,7 +46,7 @@ struct AnyRules {
         }
         rules.links.all = {test::pick(random, 0, 200), random() % 2 == 0 ? 1e10 : 0};
         rules.links.overrides[{0, schedule.ranks - 1}] = {test::pick(random, 0, 999), 0};
-        rules.links.collectives = static_cast<CollectiveLane>(random() % 3);
+        rules.links.collectives = static_cast<ResourceUse>(random() % 3);
         rules.channels.apart = random() % 4 == 0;
         rules.boundary = boundary;
         if (random() % 2 == 0) rules.gradientBuckets = buckets;
@@ -128,7 +128,7 @@ private slots:
         for (unsigned seed = 0; seed < 1'000; ++seed) {
             const Schedule lists = test::randomSchedule(seed);
             AnyRules any(lists, seed);
-            any.rules.links.collectives = CollectiveLane::Compute;
+            any.rules.links.collectives = ResourceUse::Compute;
             const auto cells = cellsOf(lists);
             QVERIFY(cells);
             if (!PlainRun::serves(lists, *cells, any.rules)) continue;

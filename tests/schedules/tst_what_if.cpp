@@ -154,7 +154,7 @@ private slots:
         rules.gather = GatherRule::Microbatch;
         const Schedule schedule = addShardOps(makeSchedule("1f1b", {4, 8}).value(), ShardLevel::Weights, rules).value();
         CostModel costs = unit(schedule, 1, 1, 1, 0.5);
-        costs.links.collectives = CollectiveLane::Beside;
+        costs.links.collectives = ResourceUse::Beside;
         for (int stage = 0; stage < 4; ++stage) {
             costs.setDuration(OpKind::Unshard, stage, 5 * rankShare);
             costs.setDuration(OpKind::ReduceGrad, stage, 7 * rankShare);
@@ -162,7 +162,7 @@ private slots:
         const double now = after(schedule, costs, "F*1");
         QVERIFY(after(schedule, costs, "UNSHARD*2") > now);
         CostModel free = unit(schedule, 1, 1, 1);
-        free.links.collectives = CollectiveLane::Beside;
+        free.links.collectives = ResourceUse::Beside;
         QCOMPARE(after(schedule, costs, "link*0"), makespan(schedule, free));
         QCOMPARE(after(schedule, costs, "link*0"),
                  after(schedule, costs, "UNSHARD*0,REDUCE_GRAD*0,link0-1*0,link1-2*0,link2-3*0"));

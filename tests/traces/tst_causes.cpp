@@ -211,7 +211,7 @@ private slots:
             rules.reduce = reduce;
             const Schedule sharded = addShardOps(samples::schedule(name, 4, 8), ShardLevel::Weights, rules).value();
             CostModel costs = samples::unitCosts(sharded, 0);
-            costs.links.collectives = CollectiveLane::Beside;
+            costs.links.collectives = ResourceUse::Beside;
             costs.replicas = 2;
             costs.sharding.level = ShardLevel::Weights;
             for (int s = 0; s < sharded.stages; ++s) {

@@ -35,7 +35,7 @@ Job sharded(const char* name, GatherRule gather, ReduceRule reduce)
     job.costs = CostModel::uniform(job.schedule);
     job.costs.sharding.level = ShardLevel::Weights;
     job.costs.replicas = 4;
-    job.costs.links.collectives = CollectiveLane::Beside;
+    job.costs.links.collectives = ResourceUse::Beside;
     for (int stage = 0; stage < job.schedule.stages; ++stage) {
         job.costs.setDuration(OpKind::Unshard, stage, rankShare / 2);
         job.costs.setDuration(OpKind::ReduceGrad, stage, rankShare);
@@ -55,7 +55,7 @@ std::shared_ptr<const Timeline> uneven(const std::vector<int>& microbatches, con
     }
     const Schedule whole = overReplicas(each).value();
     CostModel costs = CostModel::uniform(whole);
-    costs.links.collectives = CollectiveLane::Beside;
+    costs.links.collectives = ResourceUse::Beside;
     for (int rank = 0; rank < whole.ranks; ++rank)
         for (const int stage : whole.placement.stagesOf(rank))
             for (const OpKind kind : {OpKind::Forward, OpKind::Backward})
@@ -122,7 +122,7 @@ private slots:
                 addShardOps(makeSchedule("bfs", Shape(2, 4, 2)).value(), ShardLevel::Weights, rules).value();
             const Schedule both = overReplicas(one, 2).value();
             CostModel costs = CostModel::uniform(both);
-            costs.links.collectives = CollectiveLane::Beside;
+            costs.links.collectives = ResourceUse::Beside;
             for (int stage = 0; stage < both.stages; ++stage)
                 for (const OpKind kind : {OpKind::Unshard, OpKind::ReduceGrad})
                     costs.setDuration(kind, stage, rankShare / 10);

@@ -260,7 +260,7 @@ private slots:
             CostModel costs = CostModel::uniform(schedule);
             costs.replicas = 4;
             costs.sharding.level = ShardLevel::Weights;
-            costs.links.collectives = CollectiveLane::Beside;
+            costs.links.collectives = ResourceUse::Beside;
             for (int stage = 0; stage < 4; ++stage) costs.setDuration(OpKind::ReduceGrad, stage, reduction);
             Run run = simulatedRun(schedule, costs).value();
             run.configuration.insert(
@@ -297,7 +297,7 @@ private slots:
             CostModel costs = CostModel::uniform(schedule);
             costs.replicas = 4;
             costs.sharding.level = ShardLevel::Weights;
-            costs.links.collectives = CollectiveLane::Beside;
+            costs.links.collectives = ResourceUse::Beside;
             for (int stage = 0; stage < 4; ++stage) costs.setDuration(OpKind::Unshard, stage, rankShare / 2);
             return simulatedRun(schedule, costs).value();
         };

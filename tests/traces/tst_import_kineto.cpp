@@ -72,7 +72,7 @@ private slots:
         const Timeline& timeline = *result.runs[0].run.timeline;
         std::vector<std::pair<std::string, std::string>> seen;
         for (const Track& track : timeline.tracks())
-            if (track.lane == Lane::Kernel || track.lane == Lane::Copy)
+            if (isDeviceLane(track.lane))
                 for (const Span& span : timeline.spansOf(track))
                     seen.emplace_back(timeline.nameOf(span), timeline.shapeOf(span));
         const std::string launch = "grid 8×2×1, block 128×1×1";
@@ -96,7 +96,7 @@ private slots:
         const Timeline& back = *again.runs[0].run.timeline;
         std::size_t at = 0;
         for (const Track& track : back.tracks()) {
-            if (track.lane != Lane::Kernel && track.lane != Lane::Copy) continue;
+            if (!isDeviceLane(track.lane)) continue;
             for (const Span& span : back.spansOf(track)) {
                 QVERIFY(at < expected.size());
                 QCOMPARE(back.nameOf(span), expected[at].first);
@@ -200,7 +200,7 @@ private slots:
         QCOMPARE(first.duration(), Nanos{90'000});
         std::size_t launched = 0;
         for (const Track& track : timeline.tracks()) {
-            if (track.lane != Lane::Kernel && track.lane != Lane::Copy) continue;
+            if (!isDeviceLane(track.lane)) continue;
             for (SpanId id = track.begin; id < track.end; ++id) {
                 const Span& span = timeline.spans()[id];
                 if (timeline.nameOf(span) != "gemm" && timeline.nameOf(span) != "Memcpy HtoD") continue;

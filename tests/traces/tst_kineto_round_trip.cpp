@@ -432,7 +432,7 @@ private slots:
         costs.timeUnit = costs.memoryUnit = 1;
         costs.replicas = 2;
         costs.sharding.level = ShardLevel::Weights;
-        costs.links.collectives = CollectiveLane::Beside;
+        costs.links.collectives = ResourceUse::Beside;
         for (int stage = 0; stage < 2; ++stage) {
             costs.memory[static_cast<std::size_t>(stage)].weight =
                 costs.memory[static_cast<std::size_t>(stage)].gradient = 1000 * (stage + 1);
@@ -452,7 +452,7 @@ private slots:
             std::map<std::tuple<int, Lane, int, Op, Nanos>, Nanos> out;
             for (const Track& track : of.tracks())
                 for (const Span& span : of.spansOf(track))
-                    if ((track.lane == Lane::Gather || track.lane == Lane::Reduce) && span.op.kind != OpKind::Reshard)
+                    if (isCollectiveLane(track.lane) && span.op.kind != OpKind::Reshard)
                         out[{span.step, track.lane, track.rank, span.op, span.start - of.begin()}] = span.duration();
             return out;
         };

@@ -107,18 +107,18 @@ private slots:
         rules.gather = GatherRule::Microbatch;
         const Schedule schedule = addShardOps(scheduleFor("1f1b"), ShardLevel::Weights, rules).value();
         CostModel costs = samples::unitCosts(schedule);
-        costs.links.collectives = CollectiveLane::Beside;
+        costs.links.collectives = ResourceUse::Beside;
         const Nanos free = figuresOf(schedule, simulate(schedule, costs).value()).makespan;
         for (int stage = 0; stage < schedule.stages; ++stage) {
             costs.setDuration(OpKind::Unshard, stage, rankShare / 2);
             costs.setDuration(OpKind::ReduceGrad, stage, rankShare);
         }
-        for (const CollectiveLane lane : {CollectiveLane::Beside, CollectiveLane::Compute}) {
+        for (const ResourceUse lane : {ResourceUse::Beside, ResourceUse::Compute}) {
             costs.links.collectives = lane;
             const Run run = simulatedRun(schedule, costs).value();
             const LeverTable table = leversOf(StepContext(run, 0));
             const Lever* lever = find(table, "collectives");
-            QCOMPARE(lever != nullptr, lane == CollectiveLane::Beside);
+            QCOMPARE(lever != nullptr, lane == ResourceUse::Beside);
             if (lever == nullptr) continue;
             QVERIFY(lever->makespan && *lever->makespan < *table.simulated);
             QCOMPARE(lever->gain, *table.simulated - *lever->makespan);
@@ -134,7 +134,7 @@ private slots:
         rules.gather = GatherRule::Microbatch;
         const Schedule schedule = addShardOps(scheduleFor("1f1b"), ShardLevel::Weights, rules).value();
         CostModel costs = samples::unitCosts(schedule);
-        costs.links.collectives = CollectiveLane::Beside;
+        costs.links.collectives = ResourceUse::Beside;
         for (StageMemory& memory : costs.memory) memory.weight = 1'000'000;
         for (int stage = 0; stage < schedule.stages; ++stage) {
             costs.setDuration(OpKind::Unshard, stage, stage == 2 ? 2 * rankShare : rankShare / 2);
@@ -186,7 +186,7 @@ private slots:
         CostModel costs = samples::unitCosts(schedule, 0);
         costs.replicas = 2;
         costs.sharding.level = ShardLevel::Gradients;
-        costs.links.collectives = CollectiveLane::Beside;
+        costs.links.collectives = ResourceUse::Beside;
         costs.links.all = {1000, 1e9};
         CollectiveCosts ring;
         ring.within = costs.links.all;

@@ -34,7 +34,7 @@ CostModel costsOf(const Schedule& schedule)
     CostModel costs = CostModel::uniform(schedule);
     costs.sharding.level = ShardLevel::Weights;
     costs.replicas = 4;
-    costs.links.collectives = CollectiveLane::Beside;
+    costs.links.collectives = ResourceUse::Beside;
     for (int stage = 0; stage < schedule.stages; ++stage) {
         costs.setDuration(OpKind::Unshard, stage, rankShare);
         costs.setDuration(OpKind::ReduceGrad, stage, rankShare);

@@ -401,7 +401,7 @@ private:
             for (const Edge& edge : m_timeline.edgesInto(id)) {
                 if (edge.kind != EdgeKind::Order) continue;
                 const Track& track = m_timeline.trackOf(edge.from);
-                const bool beside = track.lane == Lane::Gather || track.lane == Lane::Reduce;
+                const bool beside = isCollectiveLane(track.lane);
                 if (beside && track.rank == m_rank &&
                     (awaited == noSpan || m_spans[edge.from].end > m_spans[awaited].end))
                     awaited = edge.from;

@@ -14,8 +14,6 @@ namespace {
 // as a recorder names them
 constexpr std::string_view weightsReceived = "weights received", gradientsReceived = "gradients received";
 
-bool isBeside(const Track& track) { return track.lane == Lane::Gather || track.lane == Lane::Reduce; }
-
 struct Interval {
     Nanos begin;
     Nanos end;
@@ -111,11 +109,12 @@ CollectiveUses collectiveUses(const Timeline& timeline, const BubbleReport& repo
 {
     CollectiveUses out;
     const auto tracks = timeline.tracks();
-    if (std::none_of(tracks.begin(), tracks.end(), isBeside)) return out;
+    if (std::none_of(tracks.begin(), tracks.end(), [](const Track& track) { return isCollectiveLane(track.lane); }))
+        return out;
     const auto busy = running(timeline, report.step);
     const bool window = report.windowEnd > report.windowBegin;
     for (const Track& track : tracks) {
-        if (!isBeside(track)) continue;
+        if (!isCollectiveLane(track.lane)) continue;
         const auto& own = busy[static_cast<std::size_t>(track.rank)];
         const auto [first, last] = timeline.stepRange(track, report.step);
         for (SpanId id = first; id < last; ++id) {
@@ -163,16 +162,18 @@ std::vector<RankCollectives> rankCollectives(const Timeline& timeline, int step,
     std::vector<RankCollectives> out(static_cast<std::size_t>(std::max(0, timeline.ranks())));
     bool any = false;
     for (const Track& track : timeline.tracks()) {
-        if (!isBeside(track) && track.lane != Lane::Compute) continue;
+        if (!isCollectiveLane(track.lane) && track.lane != Lane::Compute) continue;
         RankCollectives& rank = out[static_cast<std::size_t>(track.rank)];
         const auto [first, last] = timeline.stepRange(track, step);
         for (SpanId id = first; id < last; ++id) {
             const Span& span = timeline.spans()[id];
             if (span.step != step || isRelease(span.op.kind) ||
-                (isBeside(track) ? isTakenLater(timeline, span) : span.label != 0))
+                (isCollectiveLane(track.lane) ? isTakenLater(timeline, span) : span.label != 0))
                 continue;
-            rank.gathers += track.lane == Lane::Gather || (!isBeside(track) && isGather(span.op.kind)) ? 1 : 0;
-            rank.reductions += track.lane == Lane::Reduce || (!isBeside(track) && isReduction(span.op.kind)) ? 1 : 0;
+            rank.gathers +=
+                track.lane == Lane::Gather || (!isCollectiveLane(track.lane) && isGather(span.op.kind)) ? 1 : 0;
+            rank.reductions +=
+                track.lane == Lane::Reduce || (!isCollectiveLane(track.lane) && isReduction(span.op.kind)) ? 1 : 0;
         }
         any = any || rank.gathers > 0 || rank.reductions > 0;
     }

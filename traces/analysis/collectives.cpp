@@ -101,7 +101,7 @@ Result<AnalysisRows> collectiveRows(const StepContext& context)
 std::string unknownWithoutCollectives(const Run& run)
 {
     for (const Track& track : run.timeline->tracks())
-        if (track.lane == Lane::Gather || track.lane == Lane::Reduce) return {};
+        if (isCollectiveLane(track.lane)) return {};
     return "this run gathers no weights and reduces no gradients beside compute";
 }
 

@@ -12,8 +12,6 @@
 
 namespace stagewright {
 
-inline bool isDeviceLane(Lane lane) { return lane == Lane::Kernel || lane == Lane::Copy; }
-
 // visit(track, id, span) for each of them in the step, track by track in order of time.
 template <typename Visit>
 void eachDeviceSpan(const Timeline& timeline, int step, Visit&& visit)

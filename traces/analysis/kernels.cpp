@@ -46,7 +46,7 @@ SpanId ownerOf(const Timeline& timeline, const LaunchSeen& launch)
 {
     if (launch.by == noSpan) return noSpan;
     const Lane lane = timeline.trackOf(launch.by).lane;
-    return lane == Lane::Compute || lane == Lane::Send || lane == Lane::Receive ? launch.by : noSpan;
+    return lane == Lane::Compute || isMessageLane(lane) ? launch.by : noSpan;
 }
 
 SpanId ownerOf(const Timeline& timeline, SpanId work) { return ownerOf(timeline, launchOf(timeline, work)); }

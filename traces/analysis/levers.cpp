@@ -305,7 +305,7 @@ private:
     // Only those beside compute: a reduction on the compute lane is work of the rank.
     void collectives()
     {
-        if (m_subject.costs.links.collectives == CollectiveLane::Compute) return;
+        if (m_subject.costs.links.collectives == ResourceUse::Compute) return;
         CostModel free = m_subject.costs;
         for (int stage = 0; stage < free.stages(); ++stage) scaleKinds(free, isCollective, stage, 0);
         if (free == m_subject.costs) return;

@@ -45,6 +45,8 @@ struct RankMemory {
     std::array<Bytes, memoryCategoryCount> peak{}; // by category
     Nanos peakTime = 0;                            // of activations
     std::vector<Holder> holders;                   // of activations at that time, largest first; of a range: none
+    Bytes activations() const { return peak[static_cast<std::size_t>(MemoryCategory::Activations)]; }
+    Bytes& activations() { return peak[static_cast<std::size_t>(MemoryCategory::Activations)]; }
 };
 // In a step, by rank; empty where the timeline has no memory.
 std::vector<RankMemory> memoryByRank(const Timeline& timeline, int step);

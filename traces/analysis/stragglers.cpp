@@ -50,8 +50,7 @@ std::vector<Late> lateRanks(const Timeline& timeline, int step)
             continue;
         const Track& from = timeline.trackOf(edge.from);
         const Track& to = timeline.trackOf(edge.to);
-        const bool messages = from.lane == Lane::Send || from.lane == Lane::Receive || from.lane == Lane::Compute ||
-                              to.lane == Lane::Compute;
+        const bool messages = isMessageLane(from.lane) || from.lane == Lane::Compute || to.lane == Lane::Compute;
         if (messages || from.rank == to.rank) continue;
         waits[edge.from] += std::max<Nanos>(0, timeline.spans()[edge.from].start - timeline.spans()[edge.to].start);
     }

@@ -91,7 +91,7 @@ void KinetoHost::nameStreams()
     std::set<std::pair<int, int>> taken;
     std::vector<const Track*> without;
     for (const Track& track : m_timeline.tracks()) {
-        if (track.rank != m_rank || (track.lane != Lane::Kernel && track.lane != Lane::Copy)) continue;
+        if (track.rank != m_rank || !isDeviceLane(track.lane)) continue;
         const std::string_view name = withoutRank(track);
         const int stream = numberAfter(name, "stream ");
         if (stream < 0) {
@@ -260,7 +260,7 @@ void KinetoHost::placeLaunches()
                 graphs.emplace(span.start, id);
     }
     for (const Track& track : m_timeline.tracks()) {
-        if (track.rank != m_rank || (track.lane != Lane::Kernel && track.lane != Lane::Copy)) continue;
+        if (track.rank != m_rank || !isDeviceLane(track.lane)) continue;
         for (SpanId id = track.begin; id < track.end; ++id) {
             for (const Edge& edge : m_timeline.edgesInto(id)) {
                 if (edge.kind != EdgeKind::Launch) continue;

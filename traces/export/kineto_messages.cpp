@@ -40,8 +40,8 @@ void KinetoMessages::tie()
         for (SpanId id = track.begin; id < track.end; ++id)
             if (track.lane == Lane::Kernel && classes.of(m_timeline, track, all[id]) == KernelClass::SendReceive)
                 kernels.push_back(id);
-            else if ((track.lane == Lane::Send || track.lane == Lane::Receive) && all[id].label == 0 &&
-                     isMessage(all[id].op.kind) && peerOf(all[id].op) >= 0)
+            else if (isMessageLane(track.lane) && all[id].label == 0 && isMessage(all[id].op.kind) &&
+                     peerOf(all[id].op) >= 0)
                 (track.lane == Lane::Send ? sends : receives).push_back(id);
     }
     if (kernels.empty()) return;

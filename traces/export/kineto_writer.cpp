@@ -158,7 +158,7 @@ private:
                 hold(bounds, step, launch.time, launch.time + 1);
         for (const Track& track : m_timeline.tracks()) {
             if (track.rank != m_rank) continue;
-            const bool device = track.lane == Lane::Kernel || track.lane == Lane::Copy || m_host.onDevice(track);
+            const bool device = isDeviceLane(track.lane) || m_host.onDevice(track);
             for (const Span& span : m_timeline.spansOf(track))
                 if (span.step != outsideSteps)
                     hold(device ? others : bounds, span.step, span.start, device ? span.end : span.start + 1);
@@ -180,8 +180,7 @@ private:
             for (SpanId id = track.begin; id < track.end; ++id)
                 if (const Span& span = m_timeline.spans()[id]; track.lane == Lane::Compute) {
                     hold(bounds, span.step, m_host.opOf(id).start, m_host.opOf(id).end);
-                } else if (track.lane == Lane::Send || track.lane == Lane::Receive || track.lane == Lane::Gather ||
-                           track.lane == Lane::Reduce) {
+                } else if (isMessageLane(track.lane) || isBesideLane(track.lane)) {
                     if (span.label == 0 && span.step != outsideSteps) hold(messages, span.step, span.start, span.end);
                 }
         }
@@ -296,7 +295,7 @@ private:
 
     void lane(const Track& track)
     {
-        if (track.lane == Lane::Kernel || track.lane == Lane::Copy) return device(track);
+        if (isDeviceLane(track.lane)) return device(track);
         if (m_host.onDevice(track)) return deviceRanges(track);
         if (const auto thread = m_host.threadOf(track)) return ranges(track, *thread);
         const auto lanes = sublanes(m_timeline.spansOf(track));
@@ -355,7 +354,7 @@ private:
         if (!m_ofNoStep) {
             m_ofNoStep.emplace();
             for (const Track& track : m_timeline.tracks()) {
-                if (track.rank != m_rank || (track.lane != Lane::Kernel && track.lane != Lane::Copy)) continue;
+                if (track.rank != m_rank || !isDeviceLane(track.lane)) continue;
                 for (const Span& span : m_timeline.spansOf(track))
                     if (span.step == outsideSteps) m_ofNoStep->push_back(span.start);
             }

@@ -98,8 +98,8 @@ constexpr std::array<std::string_view, 9> noteNames{"step",      "step_number", 
                                                     "discarded", "cause",       "why",   "value"};
 
 // Categories; iid = position + 1: the kinds, the lanes (of work with a label), then "bubble".
-constexpr std::uint64_t laneCategories = opKindCount + 1;
-constexpr std::uint64_t bubbleCategory = opKindCount + laneCount + 1;
+constexpr std::uint64_t laneCategories = opKindRoom + 1;
+constexpr std::uint64_t bubbleCategory = laneCategories + laneRoom;
 
 class PerfettoWriter : public TraceSink {
 public:
@@ -375,10 +375,10 @@ private:
             entry.add_uint64(pf::InternedName::iid, iid);
             entry.add_string(pf::InternedName::name, name.data(), name.size());
         };
-        for (std::size_t i = 0; i < opKindCount; ++i)
-            add(pf::Interned::categories, i + 1, ruleOf(static_cast<OpKind>(i)).text);
-        for (std::size_t i = 0; i < laneCount; ++i)
-            add(pf::Interned::categories, laneCategories + i, toText(static_cast<Lane>(i)));
+        for (const KindTraits& kind : allKinds())
+            add(pf::Interned::categories, static_cast<std::uint64_t>(kind.kind) + 1, kind.text);
+        for (const LaneTraits& lane : allLanes())
+            add(pf::Interned::categories, laneCategories + static_cast<std::uint64_t>(lane.lane), lane.text);
         add(pf::Interned::categories, bubbleCategory, "bubble");
         for (std::size_t i = 0; i < noteNames.size(); ++i) add(pf::Interned::annotationNames, i + 1, noteNames[i]);
     }

@@ -130,7 +130,7 @@ private:
     {
         for (const Edge& edge : m_timeline.edgesInto(op)) {
             const Lane lane = m_timeline.trackOf(edge.from).lane;
-            if (edge.kind == EdgeKind::Order && (lane == Lane::Gather || lane == Lane::Reduce))
+            if (edge.kind == EdgeKind::Order && isCollectiveLane(lane))
                 from = std::clamp(m_timeline.spans()[edge.from].end, from, std::max(from, to));
         }
         return from;
@@ -154,8 +154,7 @@ private:
     void setLinks()
     {
         for (const Track& track : m_timeline.tracks())
-            if (track.lane == Lane::Gather || track.lane == Lane::Reduce)
-                m_costs.links.collectives = CollectiveLane::Beside;
+            if (isCollectiveLane(track.lane)) m_costs.links.collectives = ResourceUse::Beside;
         std::map<std::pair<int, int>, std::vector<Nanos>> delays;
         std::vector<Nanos> all;
         for (const Edge& edge : m_timeline.edges()) {

@@ -90,7 +90,7 @@ private:
     {
         for (const Track& track : m_timeline.tracks()) {
             const auto spans = m_timeline.spansOf(track);
-            if (track.lane == Lane::Gather || track.lane == Lane::Reduce)
+            if (isCollectiveLane(track.lane))
                 for (const Span& span : spans)
                     if (isMeasured(span) && isCollective(span.op.kind)) add(span.op, track.rank, span.duration());
             if (track.lane != Lane::Compute) continue;

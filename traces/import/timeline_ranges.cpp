@@ -32,7 +32,7 @@ TimelineRanges rangesOf(const Timeline& timeline)
     for (const Track& track : timeline.tracks()) {
         ForeignRank& rank = out.ranks[static_cast<std::size_t>(track.rank)];
         if (track.lane == Lane::Send && track.end > track.begin) out.messages = true;
-        const bool work = track.lane == Lane::Kernel || track.lane == Lane::Copy;
+        const bool work = isDeviceLane(track.lane);
         if (!work && !isRangeTrack(track)) continue;
         const std::uint32_t thread = threadOf(track, track.name, work);
         for (SpanId id = track.begin; id < track.end; ++id) {

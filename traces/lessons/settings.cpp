@@ -271,7 +271,7 @@ void setSharedState(const Schedule& schedule, const Settings& settings, CostMode
     }
     if (settings.replicas < 2) return;
     costs.replicas = settings.replicas;
-    costs.links.collectives = CollectiveLane::Beside;
+    costs.links.collectives = ResourceUse::Beside;
     if (const auto sharding = parseSharding(settings.shard)) costs.sharding = *sharding;
 }
 

@@ -15,7 +15,7 @@ StepExtent extentOf(const Timeline& timeline, int step, Counts counts)
     StepExtent out;
     bool any = false, busy = false;
     for (const Track& track : timeline.tracks()) {
-        if (track.lane != Lane::Compute && track.lane != Lane::Gather && track.lane != Lane::Reduce) continue;
+        if (!isListLane(track.lane)) continue;
         const auto [first, last] = timeline.stepRange(track, step);
         for (SpanId id = first; id < last; ++id) {
             const Span& span = timeline.spans()[id];

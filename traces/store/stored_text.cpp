@@ -16,11 +16,4 @@ Provenance provenanceOf(std::string_view text)
     return Provenance::Imported;
 }
 
-std::optional<Lane> laneOf(std::string_view text)
-{
-    for (std::size_t lane = 0; lane < laneCount; ++lane)
-        if (text == toText(static_cast<Lane>(lane))) return static_cast<Lane>(lane);
-    return std::nullopt;
-}
-
 } // namespace stagewright

@@ -286,18 +286,11 @@ void ScheduleEditor::refresh()
     if (timeline) m_timeline = *timeline; // otherwise the last picture stays
 }
 
-namespace {
-
-// Lanes whose spans are ops of the lists.
-bool isOfList(Lane lane) { return lane == Lane::Compute || lane == Lane::Gather || lane == Lane::Reduce; }
-
-} // namespace
-
 OpPosition ScheduleEditor::positionOf(SpanId span) const
 {
     if (!m_timeline || span == noSpan || span >= m_timeline->spans().size()) return {};
     const Track& track = m_timeline->trackOf(span);
-    if (!isOfList(track.lane) || track.rank >= static_cast<int>(shown().order.size())) return {};
+    if (!isListLane(track.lane) || track.rank >= static_cast<int>(shown().order.size())) return {};
     const auto& row = shown().order[static_cast<std::size_t>(track.rank)];
     const Op& op = m_timeline->spans()[span].op;
     if (track.lane != Lane::Compute) { // a stage is gathered several times: the n-th span is the n-th op
@@ -322,9 +315,8 @@ SpanId ScheduleEditor::spanAt(OpPosition position) const
     const auto& row = shown().order[static_cast<std::size_t>(position.rank)];
     if (position.position >= static_cast<int>(row.size())) return noSpan;
     const Op& op = row[static_cast<std::size_t>(position.position)];
-    for (const Lane lane : {Lane::Gather, Lane::Reduce}) {
-        const Track* beside = isCollective(op.kind) ? m_timeline->trackOf(position.rank, lane) : nullptr;
-        if (beside == nullptr) continue;
+    if (const Track* beside = m_timeline->trackOf(position.rank, ruleOf(op.kind).lane);
+        beside != nullptr && beside->lane != Lane::Compute) {
         auto nth = std::count(row.begin(), row.begin() + position.position, op);
         for (SpanId id = beside->begin; id < beside->end; ++id)
             if (m_timeline->spans()[id].op == op && nth-- == 0) return id;

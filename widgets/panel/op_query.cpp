@@ -118,9 +118,7 @@ OpQuery parseOpQuery(const QString& text)
             if (key == QLatin1String("mb") || key == QLatin1String("microbatch")) target = &query.microbatch;
             if (key == QLatin1String("slice")) target = &query.slice;
             if (key == QLatin1String("lane")) {
-                for (std::size_t i = 0; i < laneCount; ++i)
-                    if (word.mid(colon + 1).toLower().toStdString() == toText(static_cast<Lane>(i)))
-                        query.lane = static_cast<Lane>(i);
+                query.lane = laneOf(word.mid(colon + 1).toLower().toStdString());
                 if (!query.lane && word.size() > colon + 1)
                     query.fault =
                         QueryText::tr("%1: unknown; use compute, send, receive, wait, kernel, copy or other").arg(word);

@@ -118,9 +118,7 @@ void SidePanel::describeTies(SpanId id)
 {
     const Timeline& timeline = *m_run->timeline;
     QStringList waits;
-    const auto beside = [&](SpanId of) {
-        return timeline.trackOf(of).lane == Lane::Gather || timeline.trackOf(of).lane == Lane::Reduce;
-    };
+    const auto beside = [&](SpanId of) { return isBesideLane(timeline.trackOf(of).lane); };
     for (const Edge& edge : timeline.edgesInto(id))
         if (edge.kind == EdgeKind::Data || (edge.kind == EdgeKind::Order && beside(edge.from)))
             waits << opOnRank(timeline, edge.from);

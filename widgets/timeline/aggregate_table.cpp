@@ -82,7 +82,7 @@ public:
     void addWork(const TimelinePanel& panel, int panelIndex, const PanelRank& rank, const TimeRange& range)
     {
         for (const PanelLane& lane : rank.lanes) {
-            if (lane.lane != Lane::Kernel && lane.lane != Lane::Copy) continue;
+            if (!isDeviceLane(lane.lane)) continue;
             const auto& slices = lane.data.slices();
             for (std::size_t i = lane.data.firstEndingAfter(range.begin);
                  i < slices.size() && slices[i].begin() < range.end; ++i)
@@ -96,7 +96,7 @@ public:
     void addDevices(const TimelinePanel& panel, int panelIndex, const PanelRank& rank, const TimeRange& range)
     {
         for (const PanelLane& lane : rank.lanes) {
-            if (lane.lane != Lane::Kernel && lane.lane != Lane::Copy) continue;
+            if (!isDeviceLane(lane.lane)) continue;
             const auto& slices = lane.data.slices();
             for (std::size_t i = lane.data.firstEndingAfter(range.begin);
                  i < slices.size() && slices[i].begin() < range.end; ++i) {
@@ -289,7 +289,7 @@ std::int64_t slicesIn(const std::vector<std::shared_ptr<const TimelinePanel>>& p
                 add(rank.compute);
                 if (!panel->noOps) continue;
                 for (const PanelLane& lane : rank.lanes)
-                    if (lane.lane == Lane::Kernel || lane.lane == Lane::Copy) add(lane.data);
+                    if (isDeviceLane(lane.lane)) add(lane.data);
             }
         }
     }

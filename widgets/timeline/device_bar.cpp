@@ -42,8 +42,6 @@ std::vector<Piece> laidOver(const std::vector<Piece>& above, const std::vector<P
     return out;
 }
 
-bool isOfDevice(const PanelLane& lane) { return lane.lane == Lane::Kernel || lane.lane == Lane::Copy; }
-
 int gpuOfLane(const PanelRank& row, const PanelLane& lane) { return gpuOf(Track{row.rank, lane.lane, lane.track}); }
 
 // What these lanes do, one class at a time; returns how long any of them does something.
@@ -87,7 +85,7 @@ void fillDevice(PanelRank& row, Nanos extent)
     std::vector<const PanelLane*> all;
     std::map<int, std::vector<const PanelLane*>> byGpu;
     for (const PanelLane& lane : row.lanes) {
-        if (!isOfDevice(lane)) continue;
+        if (!isDeviceLane(lane.lane)) continue;
         all.push_back(&lane);
         if (lane.data.size() > 0) byGpu[gpuOfLane(row, lane)].push_back(&lane);
     }
@@ -114,10 +112,10 @@ QString gpusText(const PanelRank& rank)
 
 std::optional<double> gpuBusyAt(const PanelRank& rank, std::size_t lane)
 {
-    if (rank.gpus.empty() || !isOfDevice(rank.lanes[lane])) return std::nullopt;
+    if (rank.gpus.empty() || !isDeviceLane(rank.lanes[lane].lane)) return std::nullopt;
     const int gpu = gpuOfLane(rank, rank.lanes[lane]);
     for (std::size_t before = 0; before < lane; ++before)
-        if (isOfDevice(rank.lanes[before]) && gpuOfLane(rank, rank.lanes[before]) == gpu) return std::nullopt;
+        if (isDeviceLane(rank.lanes[before].lane) && gpuOfLane(rank, rank.lanes[before]) == gpu) return std::nullopt;
     for (const PanelRank::Gpu& one : rank.gpus)
         if (one.gpu == gpu) return one.busy;
     return std::nullopt;

@@ -202,7 +202,7 @@ QString nameOfWork(const Timeline& timeline, SpanId id)
 {
     const std::string name = timeline.nameOf(timeline.spans()[id]);
     const Lane lane = timeline.trackOf(id).lane;
-    return shownName(lane == Lane::Kernel || lane == Lane::Copy ? briefKernelName(name) : name);
+    return shownName(isDeviceLane(lane) ? briefKernelName(name) : name);
 }
 
 void paintSublanes(QPainter& painter, const TimelineScene& scene, int row, const Theme& theme, Detail detail,

@@ -14,8 +14,6 @@ struct Placed {
     int place;
 };
 
-bool isOfList(const Track& track) { return track.lane == Lane::Compute || isCollectiveLane(track.lane); }
-
 // Of one rank and step, by place.
 std::vector<Placed> placesOf(const TimelinePanel& panel, int rank, int step)
 {
@@ -25,7 +23,7 @@ std::vector<Placed> placesOf(const TimelinePanel& panel, int rank, int step)
     for (std::size_t i = list.size(); i-- > 0;) wanted[list[i]].push_back(static_cast<int>(i)); // the first one last
     std::vector<Placed> out;
     for (const Track& track : timeline.tracks()) {
-        if (track.rank != rank || !isOfList(track)) continue;
+        if (track.rank != rank || !isListLane(track.lane)) continue;
         const auto [first, last] = timeline.stepRange(track, step);
         for (SpanId id = first; id < last; ++id) {
             const Span& span = timeline.spans()[id];
@@ -46,14 +44,14 @@ bool hasListPlaces(const TimelinePanel& panel, int rank)
 {
     const Schedule* schedule = panel.timeline->schedule().get();
     if (schedule == nullptr || rank < 0 || static_cast<std::size_t>(rank) >= schedule->order.size()) return false;
-    return panel.timeline->trackOf(rank, Lane::Gather) != nullptr ||
-           panel.timeline->trackOf(rank, Lane::Reduce) != nullptr;
+    return std::ranges::any_of(panel.timeline->tracks(),
+                               [rank](const Track& track) { return track.rank == rank && isBesideLane(track.lane); });
 }
 
 int listPlaceOf(const TimelinePanel& panel, SpanId span)
 {
     const Track& track = panel.timeline->trackOf(span);
-    if (!isOfList(track)) return -1;
+    if (!isListLane(track.lane)) return -1;
     for (const Placed& one : placesOf(panel, track.rank, panel.timeline->spans()[span].step))
         if (one.span == span) return one.place;
     return -1;

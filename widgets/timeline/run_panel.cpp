@@ -191,7 +191,7 @@ std::shared_ptr<const TimelinePanel> RunPanelBuilder::build()
 {
     for (auto& [track, work] : m_work) { // tracks come sorted by rank, lane and name
         PanelRank& rank = m_panel->ranks[static_cast<std::size_t>(work.rank)];
-        const bool transfer = work.lane == Lane::Send || work.lane == Lane::Receive;
+        const bool transfer = isMessageLane(work.lane);
         for (LaneData& lane : work.lanes) {
             lane.buildPyramid();
             if (work.lane != Lane::Wait) m_panel->sliceCount += static_cast<std::int64_t>(lane.size());
@@ -204,8 +204,9 @@ std::shared_ptr<const TimelinePanel> RunPanelBuilder::build()
     double busy = 0;
     for (std::size_t i = 0; i < m_rows.size(); ++i) {
         PanelRank& rank = m_panel->ranks[i];
-        std::stable_sort(rank.lanes.begin(), rank.lanes.end(),
-                         [](const PanelLane& a, const PanelLane& b) { return orderOf(a.lane) < orderOf(b.lane); });
+        std::stable_sort(rank.lanes.begin(), rank.lanes.end(), [](const PanelLane& a, const PanelLane& b) {
+            return traitsOf(a.lane).place < traitsOf(b.lane).place;
+        });
         rank.compute.buildPyramid();
         if (m_panel->noOps) {
             fillDevice(rank, m_panel->duration);
@@ -384,7 +385,7 @@ std::shared_ptr<const TimelinePanel> withDetails(const TimelinePanel& lanes, con
         const auto spans = t.spansOf(track);
         if (track.lane == Lane::Compute) {
             giveIds(rank.compute, spans, track.begin, panel->origin);
-        } else if (track.lane == Lane::Send || track.lane == Lane::Receive) {
+        } else if (isMessageLane(track.lane)) {
             for (LaneData& lane : rank.communication)
                 if (lane.idsBegin() == lane.idsEnd()) giveIds(lane, spans, track.begin, panel->origin);
         } else {

@@ -85,14 +85,14 @@ WorkLook lookOfWork(const Timeline& timeline, bool byClass, SpanId id)
     const Track& track = timeline.trackOf(id);
     WorkLook out;
     const bool named = span.label != 0 && span.op == Op{};
-    out.isOp = !named && (track.lane == Lane::Compute || track.lane == Lane::Send || track.lane == Lane::Receive ||
-                          track.lane == Lane::Wait || isCollectiveLane(track.lane));
+    out.isOp = !named && (track.lane == Lane::Compute || isMessageLane(track.lane) || track.lane == Lane::Wait ||
+                          isBesideLane(track.lane));
     out.name = nameOfWork(timeline, id);
     out.look = lookOf(byClass, track.lane);
     if (track.lane == Lane::Kernel) out.of = classOfKernel(timeline.labelOf(span), timeline.shapeOf(span));
     if (track.lane == Lane::Copy) out.of = classOfCopy(timeline.labelOf(span));
     if (isCollectiveTrack(track) && !isCommunication(*out.of)) out.of = KernelClass::Collective;
-    const bool work = track.lane == Lane::Kernel || track.lane == Lane::Copy || track.lane == Lane::Other;
+    const bool work = isDeviceLane(track.lane) || track.lane == Lane::Other;
     out.kind = static_cast<unsigned>(named || work ? firstOf(ColourClass::Other) : span.op.kind);
     if (out.look == LaneLook::Ranges)
         out.kind = rangeInkOf(timeline.labelOf(span));
@@ -211,7 +211,7 @@ CardText deviceCard(const TimelinePanel& panel, int rankIndex, Nanos axisTime, T
         card.rows.emplace_back(SpanCardWords::tr("GPU %1 busy").arg(one.gpu), percentText(one.busy));
     bool runs = false;
     for (const PanelLane& lane : rank.lanes) {
-        if (lane.lane != Lane::Kernel && lane.lane != Lane::Copy) continue;
+        if (!isDeviceLane(lane.lane)) continue;
         const std::size_t at = lane.data.firstEndingAfter(axisTime);
         if (at >= lane.data.size() || lane.data.slices()[at].begin() > axisTime || lane.data.spanOf(at) == noSpan)
             continue;

@@ -11,6 +11,7 @@
 
 #include "traces/step/step_ops.h"
 #include "widgets/numbers.h"
+#include "widgets/sentence.h"
 #include "widgets/timeline/device_bar.h"
 #include "widgets/timeline/rank_busy.h"
 #include "widgets/timeline/slice_painter.h"
@@ -235,18 +236,6 @@ void paintGutterGroup(const Frame& f, const RowPlace& row, double top)
     p.drawText(QPointF(gutter.left, middle + (large ? 4.5 : 4)), title);
 }
 
-const char* laneName(Lane lane)
-{
-    switch (lane) {
-    case Lane::Gather: return "gather";
-    case Lane::Reduce: return "reduce";
-    case Lane::Kernel: return "kernels";
-    case Lane::Copy: return "copies";
-    case Lane::Wait: return "waits";
-    default: return "other";
-    }
-}
-
 // Names of the sub-lanes' kinds, or of their tracks where they are all that is known; each beside its first lane, where
 // they fit.
 void paintGutterLanes(const Frame& f, const RowPlace& row, double top)
@@ -265,9 +254,9 @@ void paintGutterLanes(const Frame& f, const RowPlace& row, double top)
         const double y = top + row.lanesTop() - row.top + i * row.lanePitch;
         if (y < free || (row.lanes - i) * row.lanePitch < 9) continue;
         free = y + 11;
-        QString text = QCoreApplication::translate("TimelineView", laneName(lanes[at].lane));
+        QString text = qtText(traitsOf(lanes[at].lane).gutter);
         const double room = gutter.right - gutter.left;
-        if (row.device && !lanes[at].track.empty() && !isCollectiveLane(lanes[at].lane)) {
+        if (row.device && !lanes[at].track.empty() && !isBesideLane(lanes[at].lane)) {
             const auto busy = gpuBusyAt(f.scene.rankOf(row), at);
             const QString share = busy ? QStringLiteral("  ") + busyText(*busy, 0) : QString();
             text = metrics.elidedText(laneTitle({f.scene.rankOf(row).rank, lanes[at].lane, lanes[at].track}),

@@ -19,8 +19,6 @@ namespace stagewright {
 
 namespace {
 
-bool isCommunicationLane(Lane lane) { return lane == Lane::Send || lane == Lane::Receive; }
-
 struct SpanSlice {
     SpanId first;
     SpanId last;
@@ -41,7 +39,7 @@ SpanSlice shownOf(const Timeline& timeline, const Track& track, const TimelinePa
 void fillCommunication(PanelRank& row, const Timeline& timeline, const TimelinePanel& panel)
 {
     for (const Track& track : timeline.tracks()) {
-        if (track.rank != row.rank || !isCommunicationLane(track.lane)) continue;
+        if (track.rank != row.rank || !isMessageLane(track.lane)) continue;
         const SpanSlice shown = shownOf(timeline, track, panel);
         const auto spans = timeline.spans().subspan(shown.first, shown.last - shown.first);
         const std::vector<std::uint16_t> lanes = sublanes(spans);
@@ -116,7 +114,11 @@ void markExposedBySteps(TimelinePanel& panel, std::optional<Bytes> memoryCap)
 
 void fillLanes(PanelRank& row, const Timeline& timeline, TimelinePanel& panel, KernelClasses& classes)
 {
-    for (const Lane lane : {Lane::Gather, Lane::Reduce, Lane::Kernel, Lane::Copy, Lane::Other, Lane::Wait}) {
+    std::vector<LaneTraits> rows(allLanes().begin(), allLanes().end());
+    std::erase_if(rows, [](const LaneTraits& traits) { return traits.place == 0; });
+    std::ranges::sort(rows, {}, &LaneTraits::place);
+    for (const LaneTraits& traits : rows) {
+        const Lane lane = traits.lane;
         std::vector<const Track*> tracks;
         for (const Track& track : timeline.tracks())
             if (track.rank == row.rank && track.lane == lane) tracks.push_back(&track);
@@ -215,7 +217,7 @@ QString laneTitle(const Track& track)
 
 LaneLook lookOf(bool byClass, Lane lane)
 {
-    if (!byClass || lane == Lane::Wait || isCollectiveLane(lane)) return LaneLook::Ops;
+    if (!byClass || lane == Lane::Wait || isBesideLane(lane)) return LaneLook::Ops;
     return lane == Lane::Other ? LaneLook::Ranges : LaneLook::Classes;
 }
 
@@ -235,18 +237,6 @@ int inkOfWork(TimelinePanel& panel, const Track& track, std::uint32_t label, std
         break;
     }
     return -1;
-}
-
-int orderOf(Lane lane)
-{
-    switch (lane) {
-    case Lane::Gather: return 0;
-    case Lane::Reduce: return 1;
-    case Lane::Kernel: return 2;
-    case Lane::Copy: return 3;
-    case Lane::Other: return 4;
-    default: return 5;
-    }
 }
 
 int PanelRank::workLanes() const

@@ -27,9 +27,6 @@ struct PanelLane {
     // Gather, Reduce: what no op hides, in axis time, ascending; known where a step's causes are, and of several
     std::vector<TimeSpan> exposed;
 };
-inline bool isCollectiveLane(Lane lane) { return lane == Lane::Gather || lane == Lane::Reduce; }
-// Place of a lane's kind among those of a rank: gathers, reductions, kernels, copies, other work, waits.
-int orderOf(Lane lane);
 // What to call the lanes of a track beside them: "stream 7", "stream 7, copies", "thread 4711", "ranges on the device".
 QString laneTitle(const Track& track);
 
@@ -41,7 +38,7 @@ struct PanelRank {
     double busyFraction = 0; // of the panel's window
     LaneData compute;
     std::vector<LaneData> communication; // sub-lanes without overlap; transfers
-    std::vector<PanelLane> lanes;        // by orderOf(): waits last
+    std::vector<PanelLane> lanes;        // by LaneTraits::place: waits last
     // without ops: what its devices do, one class at a time: what computes before communication before copies
     LaneData device;
     struct Gpu {

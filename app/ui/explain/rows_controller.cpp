@@ -451,7 +451,7 @@ void RowsController::refresh()
     a["kernelClasses"]->setEnabled(std::any_of(view->panels().begin(), view->panels().end(), [](const auto& panel) {
         return !panel->noOps && std::any_of(panel->ranks.begin(), panel->ranks.end(), [](const PanelRank& rank) {
             return std::any_of(rank.lanes.begin(), rank.lanes.end(), [](const PanelLane& lane) {
-                return lane.lane == Lane::Kernel || lane.lane == Lane::Copy || lane.lane == Lane::Other;
+                return isDeviceLane(lane.lane) || lane.lane == Lane::Other;
             });
         });
     }));
