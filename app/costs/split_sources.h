@@ -9,7 +9,7 @@
 
 namespace stagewright {
 
-// Of a recorded run and its costs, in the order in which completeSplit asks them: what the run's own layers took, the
+// What a recorded run has, in the order in which completeSplit asks for it: what the run's own layers took, the
 // newest run of its file that was set up alike, and the model's shape. Without a file: not that run. Reads the costs of
 // the file's runs until one fits.
 Result<std::vector<SplitSource>> splitSources(const RunFile* file, const Run& run, const CostModel& costs);

@@ -60,8 +60,8 @@ bool sameBits(double a, double b);
 Difference compareGradients(const std::vector<std::vector<float>>& training,
                             const std::vector<std::vector<std::vector<float>>>& reference);
 
-// Of a check whose first training has its ranks in several processes: in those that do not lead there is nothing but to
-// serve it. The result says nothing there.
+// The first training of a check may have its ranks in several processes: those that do not lead have nothing to do but
+// to serve it, and their result says nothing.
 bool serves(const TrainingOptions& options);
 Result<CheckResult> servedCheck(std::span<const std::unique_ptr<Training>> trainings, const Schedule& schedule,
                                 const TrainingOptions& options);

@@ -23,7 +23,7 @@ struct LayerDeviation {
 
 class PartialReference {
 public:
-    // Of a training with cuts. Makes two undivided models a replica.
+    // For a training with cuts. Makes two undivided models a replica.
     static Result<std::unique_ptr<PartialReference>> create(const Schedule& schedule, const TrainingOptions& options,
                                                             const BackendMaker& makeBackend);
 

@@ -74,7 +74,7 @@ double speedOf(const Library& gemm, const std::vector<Shape>& shapes, Element on
     return seconds > 0 ? 1e-9 * work / seconds : 0;
 }
 
-// Of the processor and its libraries; the shape follows.
+// Times hold for one processor and its libraries, so these begin the key; the shape follows.
 std::string machineKey(bool bf16)
 {
     std::string key = processorName();

@@ -94,7 +94,8 @@ private:
         Nanos device = std::numeric_limits<Nanos>::max(); // on its clock
         Nanos waited = std::numeric_limits<Nanos>::max(); // on the host's, until it was done
     };
-    // Of several runs; the first warms up, which takes longer than all others where code is loaded for it.
+    // The best of several runs counts; the first warms up, which takes longer than all others where code is loaded for
+    // it.
     template <typename Work>
     Shortest best(Work&& work) const
     {

@@ -272,7 +272,7 @@ private:
         return request;
     }
 
-    // Of what the first rank computes on: its device, or its part of it.
+    // The ceilings of what the first rank computes on: its device, or its part of it.
     void addCeilings(std::vector<std::pair<std::string, std::string>>& facts) const
     {
         const Result<std::vector<Device>> there = chosen();

@@ -42,7 +42,7 @@ inline constexpr std::uint32_t flashQueryBytes = tileBytes<Width>(2 * flashRows<
 template <int Width>
 inline constexpr std::uint32_t flashKeyBytes = flashQueryBytes<Width> + 4 * FlashShape<Width>::streamedBack * 4;
 
-// Of elements in bf16: whether these kernels compute it; copies are of 16 bytes.
+// Whether these kernels compute it in bf16: they copy 16 bytes at a time.
 inline bool fitsTiles(const StagewrightFlash& f)
 {
     const auto aligned = [](const void* p) { return reinterpret_cast<std::uintptr_t>(p) % 16 == 0; };

@@ -67,7 +67,7 @@ struct AddedFloats {
     float* sum;
 };
 
-// Of an optimizer step on one tensor. `used`: to be set to the new values; null where the layers use `value`.
+// One tensor's part of an optimizer step. `used`: to be set to the new values; null where the layers use `value`.
 struct TensorStep {
     std::size_t count;
     float* value;

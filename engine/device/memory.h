@@ -148,7 +148,8 @@ public:
     // showed changes.
     void awaitReaders();
     void setSink(MemorySink* sink);
-    // Of all categories together, as counted: take() throws MemoryLimitExceeded beyond it. 0: as much as there is.
+    // A limit on all categories together, as counted: take() throws MemoryLimitExceeded beyond it. 0: as much as there
+    // is.
     void setLimit(Bytes limit);
     Bytes inUse(MemoryCategory category) const;
     Bytes peak(MemoryCategory category) const; // since the last resetPeaks()

@@ -103,7 +103,7 @@ public:
     void restoreStepped();
     void dropKept();
 
-    // Of stepped(), by their offsets; null: none.
+    // The moments of the pieces in stepped(), at their offsets; null: none.
     float* moment(int number) const { return m_moments[static_cast<std::size_t>(number)].data(); }
 
 private:

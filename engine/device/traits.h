@@ -38,7 +38,7 @@ struct BackendTraits {
     Precision settled(Precision asked) const { return asked == Precision::Default ? defaultPrecision : asked; }
 };
 
-// Of a backend by name; of the CPU where there is no such backend.
+// The traits of the backend with this name, or the CPU's where there is none.
 const BackendTraits& traitsOf(std::string_view backend);
 
 } // namespace stagewright

@@ -36,7 +36,8 @@ inline QueryBlock queryBlock(const AttentionShape& shape, int index)
     return block;
 }
 
-// Of bf16 elements, two to a float. A sample's probabilities end at a whole float, so that a batch can be cut in two.
+// Sizes for bf16 elements, two to a float. A sample's probabilities end at a whole float, so that a batch can be cut in
+// two.
 namespace bf16 {
 
 std::size_t probabilitiesPerSample(const AttentionShape& shape); // elements kept; a head's follow one another

@@ -58,12 +58,13 @@ public:
     void zeroGradients();
     double gradientSquareSum() const; // tensor by tensor in the order of adding; of shared state piece by owned piece
     void step(const OptimizerConfig& config, int step, float gradientScale);
-    // Of shared state, elements begin to end of the flat vector; the weights in use don't follow yet.
+    // Only of shared state: elements begin to end of the flat vector. The weights in use don't follow yet.
     double gradientSquareSumOn(std::int64_t begin, std::int64_t end) const;
     void stepOn(const OptimizerConfig& config, int step, float gradientScale, std::int64_t begin, std::int64_t end);
     // With the gradients of that step, which must have been finite; weights and moments come back but for rounding.
     void undoStep(const OptimizerConfig& config, int step, float gradientScale);
-    // Of a device: copies on the host, fetched now (waits), which written() takes over where they were changed.
+    // On a device these are copies on the host, fetched now (waits), which written() takes over where they were
+    // changed.
     std::vector<ParameterView> views();
     void written();
     // All gradients in the order of adding, and their sum over copies, in the order given.

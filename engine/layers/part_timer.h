@@ -21,7 +21,7 @@ public:
     void start(DeviceClock* clock, bool cpu, std::size_t parts);
     void stop() { m_on = false; }
 
-    // Of an op over one whole microbatch; others are not timed.
+    // Only an op over one whole microbatch is timed.
     void begin(bool whole)
     {
         m_timing = m_on && whole;

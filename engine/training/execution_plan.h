@@ -86,7 +86,7 @@ struct ExecutionPlan {
     bool reduces = false;      // ReduceGrad ops in the lists
 };
 
-// Of the lists without sends and receives. Refuses (Usage) what can't be executed: gathers without ranks that share
+// Plans the lists without sends and receives. Refuses (Usage) what can't be executed: gathers without ranks that share
 // state, parts cut in ways that the layers can't follow, Optimizer ops that do not fit the schedule's rule for weights.
 Result<ExecutionPlan> planExecution(const CheckedSchedule& schedule, const OpRunners& runners = {});
 

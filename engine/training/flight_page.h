@@ -43,7 +43,7 @@ private:
     bool m_stays = false;
 };
 
-// Of the training whose ranks wrote last.
+// What the training left whose ranks wrote last.
 struct FlightsLeft {
     std::string schedule;
     int ranks = 0;

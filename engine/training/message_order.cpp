@@ -20,7 +20,7 @@ std::int64_t unitsOf(const Op& op)
 
 using TimedMessage = std::pair<std::int64_t, OrderedMessage>;
 
-// Of the same time: as given.
+// Messages of the same time stay in the order given.
 std::vector<OrderedMessage> byTime(std::vector<TimedMessage> messages)
 {
     std::stable_sort(messages.begin(), messages.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
@@ -30,7 +30,7 @@ std::vector<OrderedMessage> byTime(std::vector<TimedMessage> messages)
     return all;
 }
 
-// Of compute-only lists whose sends wait for nobody.
+// Runs compute-only lists, whose sends wait for nobody.
 class Sweep {
 public:
     explicit Sweep(const ExecutionPlan& plan) : m_plan(plan), m_next(plan.ranks.size(), 0), m_time(plan.ranks.size(), 0)
@@ -84,7 +84,7 @@ private:
     std::vector<TimedMessage> m_made;
 };
 
-// Of lists that say when messages are sent and received, and whose sends wait for their receives.
+// Runs lists that say when messages are sent and received, and whose sends wait for their receives.
 class ListSweep {
 public:
     ListSweep(const ExecutionPlan& plan, const Schedule& lists, bool blockingReceives)

@@ -19,7 +19,7 @@ struct OrderedMessage {
 // Messages that stay on their rank are left out. Any producers that the plan lacks too, with what depends on them.
 // O(ops · rounds), a round being a sweep over the ranks.
 std::vector<OrderedMessage> messageOrder(const ExecutionPlan& plan);
-// Of lists with sends and receives, where a send waits for its receive: as they are sent by them. Where the lists wait
+// For lists with sends and receives, where a send waits for its receive: as they send them. Where the lists wait
 // for themselves, what nobody can come to is last.
 std::vector<OrderedMessage> messageOrder(const ExecutionPlan& plan, const Schedule& lists, bool blockingReceives);
 

@@ -38,7 +38,7 @@ struct PartShapes {
     std::vector<int> sliceTokens; // by slice; empty: no slices
 
     Region regionOf(int slice, int half) const;
-    // Of the microbatch's loss: the part's positions among all.
+    // The part's share of the microbatch's loss: its positions among all.
     double shareOf(const Part& part) const;
 };
 
@@ -58,7 +58,7 @@ public:
         return m_shapes[m_replica.empty() ? 0
                                           : static_cast<std::size_t>(m_replica[static_cast<std::size_t>(microbatch)])];
     }
-    // Of a rank's microbatches in a gradient of the mean over all samples.
+    // What the rank's microbatches weigh in a gradient of the mean over all samples.
     float lossScale(const Schedule& schedule, int rank) const;
     double meanOf(std::span<const double> losses) const; // over samples; by microbatch
 
@@ -95,7 +95,7 @@ void copyCommon(Memory& memory, const Region& to, float* target, const Region& f
 class StepData {
 public:
     void sample(const Workload& workload, std::uint64_t seed, int step, int microbatches, const BatchShapes& shapes);
-    // Of a part: the whole itself, or a copy in `cut`.
+    // What a part sees: the whole itself, or a copy in `cut`.
     std::span<const std::uint8_t> tokens(const Part& part, const PartShapes& shapes,
                                          std::vector<std::uint8_t>& cut) const
     {

@@ -35,7 +35,7 @@ struct StepOrder {
     bool timesLayers = false;
 };
 
-// Of a copy of a stage, as it was at a moment.
+// The weights of a copy of a stage, as they were at a moment.
 struct StageWeights {
     struct Tensor {
         std::string name;

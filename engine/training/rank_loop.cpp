@@ -161,7 +161,7 @@ private:
         return fmt::format("op {} ({})", position, toText(op));
     }
 
-    // Of shared state: until the weights that the op needs, or is to release, have been gathered.
+    // Ranks that share state wait here until the weights that the op needs, or is to release, have been gathered.
     bool weightsThere(const PlannedOp& planned)
     {
         if (!m_state.plan.shared || !(ruleOf(planned.op.kind).needsWeights || isRelease(planned.op.kind))) return true;
@@ -230,7 +230,7 @@ private:
         return true;
     }
 
-    // Of the plan: one op, or a pair once the inputs of both are there.
+    // One op of the plan, or a pair once the inputs of both are there.
     bool runOps(std::size_t first, std::size_t count)
     {
         m_where = nameOf(m_plan.ops[first].op, first);

@@ -11,8 +11,8 @@
 
 namespace stagewright {
 
-// Of the ranks that are here: events, peaks, losses, and what was asked for (gradients, times of the model's parts).
-// Empties their recorders.
+// What the ranks that are here report: events, peaks, losses, and what was asked for (gradients, times of the model's
+// parts). Empties their recorders.
 std::vector<std::byte> reportOf(TrainingState& state, const std::function<bool(int rank)>& isHere);
 // Puts it into the state. offset: of the other process's clock. False: damaged; the state may hold a part.
 bool takeReport(TrainingState& state, std::span<const std::byte> report, Nanos offset);

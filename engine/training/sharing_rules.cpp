@@ -11,7 +11,7 @@ namespace stagewright {
 
 namespace {
 
-// Of one stage in one rank's list.
+// What one rank's list does with one stage.
 struct Uses {
     bool needs = false;   // weights
     bool gathers = false; // before them

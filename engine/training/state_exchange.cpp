@@ -226,7 +226,7 @@ void StateExchange::reduce(int number, int position)
     stage.reductions.push_back(std::move(reduction));
 }
 
-// Of the next chunk of the first reduction every other contributor's part.
+// Whether every other contributor's part of the next chunk of the first reduction is here.
 bool StateExchange::hasCome(const Stage& stage)
 {
     const Chunk& chunk = stage.ownChunks[stage.reductions.front().next];
@@ -308,7 +308,7 @@ bool StateExchange::takeReductions(Stage& stage, bool waits, const Arrived& arri
     return true;
 }
 
-// Of all stages, in the order of their reductions, so that buckets are free again while the rank goes back through the
+// All stages, in the order of their reductions, so that buckets are free again while the rank goes back through the
 // next stage.
 void StateExchange::takeWhatHasCome()
 {

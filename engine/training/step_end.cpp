@@ -101,7 +101,7 @@ bool StepEnd::stepTogether()
     return true;
 }
 
-// Of this rank's places.
+// The sums of the places that are this rank's.
 std::vector<StageSum> StepEnd::ownSums()
 {
     std::vector<StageSum> own;

@@ -155,7 +155,7 @@ public:
         Leave,
     };
     virtual Result<Served> serve() { return Served::Leave; }
-    // Of the steps that were traced: what the tracer delivered and what was missing. State, reason and cost are the
+    // What the tracer delivered of the steps that it traced, and what was missing. State, reason and cost are the
     // caller's.
     virtual TraceFacts traceFacts() const;
 };

@@ -136,7 +136,7 @@ struct TrainingState {
     // slices: of the model, by stage.
     void addStages(std::span<const StageSlice> slices);
     StageRun& stageOn(int stage, int rank);
-    // Of the copy that has microbatch 0.
+    // The copy of the stage that has microbatch 0.
     StageRun& firstCopy(int stage) { return stageOn(stage, schedule->placement.rankOf(stage, -1)); }
     std::vector<StageRun*> copiesOf(int stage); // by rank
     // Whole gradients of a stage, put together from what its ranks kept; and between steps the weights of shared state.

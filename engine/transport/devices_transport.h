@@ -13,7 +13,7 @@
 
 namespace stagewright {
 
-// Of one step, in the order in which its ranks post it.
+// A message of one step; the lists have them in the order in which ranks post them.
 struct PostedMessage {
     MessageKey key;
     int fromRank = 0;

@@ -119,10 +119,10 @@ public:
     // gradients replaced by the sum over copies of the stage, in the order given, element by element.
     virtual void packGradients(const Buffer& to);
     virtual void sumGradients(std::span<const Buffer> copies);
-    // Of a stage whose state ranks share: its part of it. Weights are there from gatherWeights(), which makes room in
+    // The rank's part of a stage whose state ranks share. Weights are there from gatherWeights(), which makes room in
     // which the owned ones lie, to releaseWeights(); the optimizer steps what is owned. Null: the stage is whole.
     virtual SharedState* shared() { return nullptr; }
-    // Of such a stage, elements begin to end of its flat vector: the sum of squares of their summed gradients, and an
+    // For elements begin to end of such a stage's flat vector: the sum of squares of their summed gradients, and an
     // optimizer step of what the rank steps of them. Weights in use follow with SharedState::refreshOwn().
     virtual double gradientSquareSumOn(std::int64_t /*begin*/, std::int64_t /*end*/) const { return 0; }
     virtual void optimizerStepOn(const OptimizerConfig& /*config*/, int /*step*/, float /*gradientScale*/,

@@ -168,7 +168,7 @@ private:
         return at == numbers.end() ? -1 : at->second;
     }
 
-    // Of the API calls of this step; correlations are used again after 2^32 calls.
+    // Correlations are used again after 2^32 calls, so only API calls of this step count.
     bool isNear(std::int64_t start) const { return start >= m_earliest && start <= m_latest; }
     void findLaunches()
     {

@@ -46,7 +46,7 @@ struct ExternalId {
     bool operator==(const ExternalId&) const = default;
 };
 
-// Of an op after the list: the stage, and how many of this role and stage the rank ran before it in the step.
+// Names an op after the list: the stage, and how many of this role and stage the rank ran before it in the step.
 constexpr int besidePosition(int stage, int earlier) { return (earlier & 0xff) << 16 | (stage & 0xffff); }
 
 // Preconditions: rank, position and message below the limits above. The step wraps.

@@ -50,7 +50,7 @@ private:
     int m_halves = 1; // 3 where ops are halved
 };
 
-// Of the receive's first microbatch.
+// A receive of several microbatches takes a message each: this is the first one's.
 inline MessageKey messageOf(const Op& receive)
 {
     return {receive.microbatch, receive.stage, carriesGradient(receive.kind), receive.half, receive.slice};

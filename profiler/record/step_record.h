@@ -24,8 +24,8 @@ struct RecordedOp {
     Nanos begin = 0;
     Nanos end = 0;
     Nanos cpu = -1; // −1: unknown
-    // Of an UNSHARD or REDUCE_GRAD that ranks share state by: between begin and end the rank let its pieces go; the
-    // others' came by `arrived` and were copied or added up from takeBegin to takeEnd. −1: not such an op.
+    // Times of an UNSHARD or REDUCE_GRAD of ranks that share state: between begin and end the rank let its pieces go;
+    // the others' came by `arrived` and were copied or added up from takeBegin to takeEnd. −1: not such an op.
     Nanos arrived = -1;
     Nanos takeBegin = -1;
     Nanos takeEnd = -1;

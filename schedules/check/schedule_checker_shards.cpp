@@ -20,7 +20,7 @@ enum class Weights {
     Stepped, // gathered, but its optimizer has stepped only the parts that the rank owns
 };
 
-// Of one stage on one rank, as its list runs.
+// What becomes of one stage's weights on one rank, as its list runs.
 struct WeightsOf {
     Weights now = Weights::Whole;
     std::optional<std::size_t> since; // the op that made it so; none: the step before

@@ -10,7 +10,7 @@ namespace stagewright {
 
 namespace {
 
-// Of one stage on one rank; positions in the rank's list.
+// What a rank's list has of one stage; positions are in that list.
 struct StageOps {
     std::size_t lastGradient = nowhere; // last B or W
     std::size_t optimizer = nowhere;    // first

@@ -37,7 +37,7 @@ Result<Edited> snapToEarliest(const Schedule& schedule, const CostModel& costs, 
                               const std::vector<OpPosition>& positions);
 // Every rank takes the op whose inputs came first; of several the first in the list. Pairs are kept where they are
 // still adjacent. The order without its idle time that waiting ops could fill; it may hold more activations.
-// Of each rank the first kept[rank] ops stay in their order among themselves (empty: none).
+// The first kept[rank] ops of each rank stay in their order among themselves (empty: none).
 Schedule earliestOrder(const Schedule& schedule, const CostModel& costs, const std::vector<std::size_t>& kept = {});
 
 // Moves one op within its rank. If the lists then deadlock, ops that depend on it are put off, each after the next op

@@ -98,7 +98,7 @@ std::string drawDeadlock(const Schedule& schedule, const Deadlock& deadlock, int
         const auto& ops = schedule.order[r];
         const bool victim =
             std::find(deadlock.victims.begin(), deadlock.victims.end(), blocked.rank) != deadlock.victims.end();
-        // Of many victims only those that wait for the cycle itself.
+        // Where there are many victims, only those that wait for the cycle itself are named.
         const bool near =
             std::find(deadlock.cycle.begin(), deadlock.cycle.end(), blocked.onRank) != deadlock.cycle.end();
         if (victim && deadlock.victims.size() > mostVictims && !near) {

@@ -27,7 +27,7 @@ void oneForwardOneBackward(int microbatches, int warmup, Visit&& visit)
     }
 }
 
-// Of 1F1B's list: (m+p−1)T and min(m, p−r) microbatches on rank r.
+// 1F1B's list takes (m+p−1)T and holds min(m, p−r) microbatches on rank r.
 ClosedForm closedForm1f1b(const Shape& shape, double forward, double inputGrad, double weightGrad);
 
 // The list of 1F1B with an Optimizer op after each backward: the asynchronous pipelines.
@@ -55,7 +55,7 @@ inline constexpr ScheduleParameter optimizerParameter{
 inline constexpr ScheduleParameter optimizerParameters[] = {optimizerParameter};
 void appendOptimizers(Schedule& schedule, const Shape& shape);
 
-// Of the schedules made of building blocks.
+// The parameter of all schedules that are made of building blocks.
 inline constexpr ScheduleParameter reorderParameter{
     "reorder", "yes", "yes|no",
     "move passes at both ends into idle time without raising the peak; no: the repeated block as it is"};

@@ -37,7 +37,7 @@ struct Lowerer {
     const Schedule& schedule;
     const OpIndex& index;
     std::vector<Message> messages;
-    // Of each op, by id: [offset, next offset) into the sorted lists below.
+    // An op has [its offset, the next one) of the sorted lists below; by op id.
     std::vector<std::uint32_t> sendOffsets;
     std::vector<std::uint32_t> receiveOffsets;
     std::vector<std::uint32_t> sends; // message numbers by producer

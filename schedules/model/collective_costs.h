@@ -54,16 +54,16 @@ struct CollectiveVolume {
 // have bytes.
 using LayerElements = std::vector<std::vector<std::int64_t>>;
 
-// Of the costs' sharding and replicas: times of UNSHARD, REDUCE_GRAD and the optimizer by shard, for lists that
-// addShardOps() made. Members of a stage are the ranks that hold it, in every replica; where replicas go back to
-// different layers only its contributors send gradients (schedules/model/partial_backward.h), each as many as ever, and
-// all of them take the sums: that saves bytes, not time. The optimizer takes its rank's share of its time; where one
-// replica stands for all, the largest owner's.
+// Sets what follows from the costs' sharding and replicas: times of UNSHARD, REDUCE_GRAD and the optimizer by shard,
+// for lists that addShardOps() made. Members of a stage are the ranks that hold it, in every replica; where replicas go
+// back to different layers only its contributors send gradients (schedules/model/partial_backward.h), each as many as
+// ever, and all of them take the sums: that saves bytes, not time. The optimizer takes its rank's share of its time;
+// where one replica stands for all, the largest owner's.
 void setCollectiveTimes(CostModel& costs, const Schedule& schedule, const CollectiveCosts& collectives,
                         const LayerElements& layers = {});
 
-// Of the lists, by rank; bytes of the model's weights and gradients. Without sharding a reduction is a reduce-scatter
-// and a gather of sums.
+// What the lists move, by rank, in bytes of the model's weights and gradients. Without sharding a reduction is a
+// reduce-scatter and a gather of sums.
 std::vector<CollectiveVolume> collectiveVolumes(const Schedule& schedule, const CostModel& costs,
                                                 const LayerElements& layers = {});
 

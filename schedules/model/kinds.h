@@ -159,7 +159,7 @@ public:
     OpKind kind() const;
 };
 
-// Of a resource that runs beside compute whatever the costs say.
+// Whether its resource runs beside compute whatever the costs say.
 inline bool runsApart(OpKind kind) { return useOf(ruleOf(kind).resource) != ResourceUse::Compute; }
 inline Product productOf(OpKind kind) { return ruleOf(kind).makes; }
 inline bool isBusy(OpKind kind) { return ruleOf(kind).busy; }

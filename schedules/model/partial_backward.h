@@ -27,8 +27,8 @@ Result<std::vector<int>> parseCuts(std::string_view text, int replicas, int laye
 // The first stage that a cut goes back to: the last one in any case. blocks: layers of each stage.
 int firstStageOf(int cut, std::span<const int> blocks);
 
-// Of the lists, by replica: the first stage with a B, I or W. 0 in all where there is one replica, where one has no
-// backward at all, or where none goes back to stage 0: those lists lack something.
+// How far back each replica's lists go: the first stage with a B, I or W. 0 in all where there is one replica, where
+// one has no backward at all, or where none goes back to stage 0: those lists lack something.
 std::vector<int> firstStagesBack(const Schedule& schedule);
 bool goesBackPartly(const Schedule& schedule); // any of them is not 0
 // What a rank's ops of a stage can be compared with: 0 where its replica goes back through the whole stage, 1 where the

@@ -80,7 +80,7 @@ private:
     std::array<std::vector<Nanos>, 2> m_delays; // by stage of the consumer; [0] from below, [1] from above
     bool m_uniformDelays =
         true; // false: links depend on the microbatch (copies) or messages on their op (counts, halves)
-    // Of plain lists, whose stages are on one rank each, where messages share their links: [0] up and [1] down, by stage,
+    // Where messages of plain lists share their links (a stage is on one rank there): [0] up and [1] down, by stage,
     // and when they arrive, by the cell of the producer. Empty: messages don't wait for each other.
     std::array<std::vector<Flight>, 2> m_flights;
     std::array<std::vector<Nanos>, 2> m_arrivals;

@@ -18,7 +18,7 @@ public:
         Nanos begin = 0;
         Nanos arrival = 0;
     };
-    // Of what `op`, number `to`, of a rank takes from op `from` of this stage.
+    // The way of what `op`, number `to`, of a rank takes from op `from` of this stage.
     Way between(std::uint32_t from, std::uint32_t to, const Op& op, int rank, int stage) const;
     // Calls visit(producer, need, way) for each op that the rank's op at this position needs something of.
     template <typename Visit>

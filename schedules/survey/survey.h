@@ -59,7 +59,7 @@ public:
     static Result<SurveyQuestion> read(const SurveyInfo& survey, const SurveyValues& given);
 
     const SurveyValues& values() const { return m_values; }
-    // Of a field that the survey has.
+    // The answer in a field that the survey has.
     const std::string& text(std::string_view field) const;
     double real(std::string_view field) const;
     int whole(std::string_view field) const;

@@ -140,8 +140,8 @@ Result<MixedDivision> simulatedDivision(const MixedModel& model, const MixedQues
     return out;
 }
 
-// Of the state, in millionths: what fits beside the rest, a little below, as pieces are rounded to elements layer by
-// layer.
+// Shares of the state, in millionths: what fits beside the rest, a little below, as pieces are rounded to elements
+// layer by layer.
 std::vector<std::int64_t> roomBeside(const MixedQuestion& question, const std::vector<int>& samples,
                                      const std::vector<Bytes>& beside, Bytes state)
 {

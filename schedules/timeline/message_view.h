@@ -39,7 +39,7 @@ struct MessageView {
 };
 
 std::vector<MessageView> messagesInto(const Timeline& timeline, SpanId consumer);
-// Of a span on lane Send; none where the timeline does not have both sides.
+// The message of a span on lane Send; none where the timeline does not have both sides.
 std::optional<MessageView> messageOfSend(const Timeline& timeline, SpanId send);
 
 // A span on lane Wait in which the rank waited at a send or receive: the message it waited at, if the timeline has it.

@@ -1,6 +1,6 @@
 // Every workload of the registry, and one that exists here only, on every backend: gradients and losses against the
 // one-rank replay, losses that fall, memory as predicted, costs by layer, and the way back from a run's configuration.
-// Of the backends one without a device here computes over a module without CUDA.
+// A backend without a device here computes over a module without CUDA.
 #include <cmath>
 
 #include <QTemporaryDir>

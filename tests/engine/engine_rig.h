@@ -128,7 +128,7 @@ struct Rig {
         for (std::size_t s = stages.size(); s-- > 0;)
             grad = stages[s]->inputGrad(part, copyTo(s, grad, part.microbatch));
     }
-    // Of whole microbatches: slice by slice where there are slices. The loss is that of the microbatch.
+    // A whole microbatch, slice by slice where there are slices. The loss is that of the microbatch.
     std::vector<Part> partsOf(int microbatch) const
     {
         std::vector<Part> parts;

@@ -330,7 +330,7 @@ private slots:
                 QCOMPARE(outcome.traffic.size(), static_cast<std::size_t>(replicas));
                 for (const RankTraffic& rank : outcome.traffic) {
                     QCOMPARE(rank.reduced, level == ShardLevel::None ? 2 * once : once); // there the sums come back
-                    // Of two chunks the second stays gathered between its F and its B: it is gathered once less.
+                    // The second of two chunks stays gathered between its F and its B: it is gathered once less.
                     const Bytes second =
                         (elementsOf(*options.workload, schedule.stages, schedule.stages - 1) + replicas - 1) /
                         replicas * (replicas - 1) * 4;

@@ -37,7 +37,7 @@ std::shared_ptr<const Timeline> trained(const Schedule& schedule, const char* di
     return timeline;
 }
 
-// Of the measured step, with its sum checked.
+// Analyses the measured step, and checks that its idle time sums.
 BubbleReport analysed(const Timeline& timeline)
 {
     const BubbleReport report = analyseBubbles(timeline, 1).value();

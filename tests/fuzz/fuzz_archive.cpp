@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Of this process, below the working directory of the test.
+// The folder of this process, below the working directory of the test.
 const fs::path& unpackFolder()
 {
     static const fs::path folder = [] {

@@ -105,7 +105,7 @@ void writeFile(const char* data, std::size_t size)
     std::ofstream(path, std::ios::binary).write(data, static_cast<std::streamsize>(size));
 }
 
-// Of one name: with a shape, with another, without.
+// Kernels of one name: with a shape, with another, without.
 void addKernels(TimelineBuilder& builder)
 {
     const int track = builder.addTrack(1, Lane::Kernel, "rank 1 stream 7");

@@ -123,7 +123,7 @@ private slots:
         }
     }
 
-    // Of all contiguous splits none has a shorter longest stage.
+    // None of the contiguous splits has a shorter longest stage.
     void theBalancedSplitIsBest()
     {
         for (std::uint32_t seed = 0; seed < 20; ++seed) {

@@ -130,7 +130,7 @@ private slots:
         QCOMPARE(outcomes[&decoupled].makespan, outcomes[&bySpeed].makespan); // what fits costs no time
     }
 
-    // Of every division that is the same for compute and state, the fastest that fits is slower, too.
+    // The fastest division that is the same for compute and state, and fits, is slower, too.
     void noCoupledSplitIsAsFast()
     {
         Nanos fastest = std::numeric_limits<Nanos>::max();

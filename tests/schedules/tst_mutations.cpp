@@ -87,7 +87,7 @@ class TestMutations : public QObject {
         if (validation.valid())
             check(result.has_value(), "valid, but simulate says: " + (result ? "" : result.error().message));
         if (!result) check(!result.error().message.empty(), "simulate gives no reason");
-        // Of two ops that make the same, simulate takes the one that runs first, the others the first in the list.
+        // Where two ops make the same, simulate takes the one that runs first, the others the first in the list.
         const bool doubled = std::any_of(validation.faults.begin(), validation.faults.end(),
                                          [](const Fault& fault) { return fault.kind == FaultKind::Duplicate; });
         if (result && !doubled)

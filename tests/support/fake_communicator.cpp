@@ -1,6 +1,6 @@
 // NCCL between the fake devices: every end has its own lane; a message is done where its sender's lane has come to it.
-// Of ends in several processes a thread moves each on, as a device would: a message passes through shared memory once
-// both lanes have come to it, and neither goes on before.
+// A thread moves each end on, as a device would, where ends are in several processes: a message passes through shared
+// memory once both lanes have come to it, and neither goes on before.
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
@@ -42,7 +42,7 @@ struct StagewrightCommunicator {
     int number = 0;
     int messages = 0;
     std::atomic<bool> aborted = false;
-    // Of an end whose others are in other processes:
+    // Only an end whose others are in other processes has these:
     stagewright::fake::Meeting* meeting = nullptr;
     std::string name;
     int own = 0;

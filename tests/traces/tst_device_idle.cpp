@@ -302,7 +302,7 @@ private slots:
         QCOMPARE(calls, std::int64_t(11)); // none left out, none twice
     }
 
-    // Of one name, by the shape of the launch; those of shapes that only one run has together.
+    // Kernels of one name match by the shape of the launch; those of shapes that only one run has are one row.
     void kernelsMatchedByLaunchShape()
     {
         const char* small = "grid 8×1×1, block 128×1×1";

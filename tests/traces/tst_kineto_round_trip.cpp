@@ -233,7 +233,7 @@ private slots:
         if (drawn) QCOMPARE(read.messages, static_cast<std::int64_t>(arrivals.size()));
     }
 
-    // Of a trace without ops, of one with ops timed by their kernels, and of a recorded one.
+    // What devices did is kept of a trace without ops, of one with ops timed by their kernels, and of a recorded one.
     void devicesAreKept_data()
     {
         QTest::addColumn<QStringList>("files");
@@ -409,7 +409,7 @@ private slots:
         }
     }
 
-    // Of replicas that share their state: gathers and reductions are beside compute again with their bytes, and what
+    // Replicas that share their state: gathers and reductions are beside compute again with their bytes, and what
     // waited for them does.
     void gathersAreKept_data()
     {

@@ -117,7 +117,7 @@ public:
         Nanos straggler = 0;
         Nanos imbalance = 0;
     };
-    // Of a wait of `length` for the producers of `next`'s inputs.
+    // Splits a wait of `length` for the producers of `next`'s inputs.
     Split splitOf(SpanId next, Nanos length) const
     {
         Split split;
@@ -166,8 +166,8 @@ private:
         Nanos excess = 0; // 0: none upstream takes longer
         bool seen = false;
     };
-    // Of the slot and what released it, and so on. Kept for every slot on the way, so that all of them together take
-    // O(slots).
+    // The least along the slot, what released it, and so on. Kept for every slot on the way, so that all of them
+    // together take O(slots).
     Worst worstUpstream(SlotId slot, Excess kind) const
     {
         auto& known = m_worst[static_cast<std::size_t>(kind)];

@@ -39,8 +39,8 @@ struct CollectiveUses {
     const CollectiveUse* of(SpanId span) const; // null: not a gather or reduction of the step. O(log uses)
 };
 
-// Of the report's step; releases of weights take no time and are left out. Empty where nothing is on the lanes gather
-// and reduce. O(spans of the step · log).
+// The uses in the report's step; releases of weights take no time and are left out. Empty where nothing is on the lanes
+// gather and reduce. O(spans of the step · log).
 CollectiveUses collectiveUses(const Timeline& timeline, const BubbleReport& report);
 
 // A rank's collectives in a step, wherever they are: beside compute or on the compute lane.

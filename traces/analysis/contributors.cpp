@@ -39,7 +39,7 @@ TableCell measuredIn(const Run& run, const std::string& name, int step)
     return metric != nullptr && at < metric->values.size() ? TableCell(metric->values[at]) : TableCell();
 }
 
-// Of each replica's share of the batch.
+// The samples in each replica's share of the batch.
 std::vector<std::int64_t> samplesByReplica(const Run& run, std::size_t replicas)
 {
     std::vector<std::int64_t> out(replicas, 1);

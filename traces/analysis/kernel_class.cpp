@@ -302,7 +302,7 @@ std::vector<std::string_view> wordsOf(std::string_view text)
     return words;
 }
 
-// Of the template arguments of PyTorch's general kernels: what says neither sizes nor types, but the operation.
+// Whether a template argument of PyTorch's general kernels names the operation, and not a size or a type.
 bool saysOperation(std::string_view word)
 {
     constexpr std::array<std::string_view, 4> wrappers{"ReduceOp", "AUnaryFunctor", "BUnaryFunctor", "BinaryFunctor"};

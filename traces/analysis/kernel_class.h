@@ -33,10 +33,10 @@ std::string_view titleOf(KernelClass of);             // "Matrix product"
 std::string_view titleOfClass(std::string_view text); // of what toText() says; else the text
 inline bool isCommunication(KernelClass of) { return of == KernelClass::Collective || of == KernelClass::SendReceive; }
 
-// Of a kernel: the class of the first rule that matches its name, mangled or not; Other if none does. Of a kernel of a
-// communication library whose shape says what it does: that. O(length of the name × rules).
+// A kernel is of the first rule's class that matches its name, mangled or not; Other if none does. A kernel of a
+// communication library is what its shape says that it does, if it says so. O(length of the name × rules).
 KernelClass classOfKernel(std::string_view name, std::string_view shape = {});
-// Of a copy or fill, as traces and recordings name them: "Memset (Device)" → Fill, everything else → Copy.
+// Copies and fills, as traces and recordings name them: "Memset (Device)" → Fill, everything else → Copy.
 KernelClass classOfCopy(std::string_view name);
 
 // NCCL and RCCL run all-to-alls, gathers and scatters as sends and receives, and RCCL everything in one kernel: what

@@ -445,7 +445,7 @@ private:
         }
     }
 
-    // Of both directions of the other links; without others one that takes no time.
+    // What the other links usually take in both directions; without others a link that takes no time.
     static Link usualWithout(const std::map<std::pair<int, int>, UsedLink>& used, std::pair<int, int> ends)
     {
         std::vector<Nanos> latencies;

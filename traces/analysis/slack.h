@@ -14,7 +14,7 @@ struct OpSlack {
     Nanos slack = 0;
 };
 
-// Of every busy span of the step, by rank, then start. graph: of these ops. O(spans + edges).
+// The slack of every busy span of the step, by rank, then start. `graph` is that of these ops. O(spans + edges).
 std::vector<OpSlack> slackOf(const StepOps& ops, const StepGraph& graph);
 
 } // namespace stagewright

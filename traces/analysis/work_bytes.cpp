@@ -30,7 +30,7 @@ std::optional<Bytes> WorkBytes::of(SpanId id) const
     const auto& samples = found->second->samples;
     auto at = std::lower_bound(samples.begin(), samples.end(), start,
                                [](const CounterSample& sample, Nanos time) { return sample.time < time; });
-    // Of several spans that start together each has its own sample.
+    // Several spans may start together: each has its own sample.
     for (SpanId before = id; before > found->first->begin && m_timeline.spans()[before - 1].start == start; --before)
         if (at != samples.end() && at + 1 != samples.end() && (at + 1)->time == start) ++at;
     if (at == samples.end() || at->time != start) return std::nullopt;

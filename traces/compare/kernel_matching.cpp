@@ -68,7 +68,7 @@ std::string shapeOfCalls(const Calls& calls)
     return shapes.empty() ? std::string() : std::string(*shapes.begin());
 }
 
-// Of one name, size and shape: both sorted by rank, start.
+// Compares calls of one name, size and shape, both sorted by rank and start.
 KernelChange changeOf(const Calls& a, const Calls& b)
 {
     KernelChange out;

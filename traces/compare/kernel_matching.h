@@ -29,9 +29,9 @@ struct MatchedCall {
 struct KernelChange {
     std::string name;
     Lane lane = Lane::Kernel;
-    // Of the launch, as Timeline::shapeOf(); "": the shape of some call of that name is unknown, or it doesn't run
-    // there. Calls whose shape is in one run only are one row if the other has such calls too: "3 shapes" where they
-    // differ.
+    // The shape of the launch, as Timeline::shapeOf() has it; "": the shape of some call of that name is unknown, or it
+    // doesn't run there. Calls whose shape is in one run only are one row if the other has such calls too: "3 shapes"
+    // where they differ.
     std::string shapeA;
     std::string shapeB;
     // of each call; nothing: the size of some call of that name is unknown, then all of them are one row

@@ -380,7 +380,7 @@ std::string deltaText(const MetricDelta& metric, Nanos timeUnit, Bytes memoryUni
     return metric.delta() > 0 ? "+" + delta : delta;
 }
 
-// Of runs whose steps can't be compared: what their devices did, as the command line and the window show it.
+// Where steps can't be compared, what the devices did is, as the command line and the window show it.
 std::string devicesHtml(const DeviceChanges& devices)
 {
     std::string out;

@@ -61,7 +61,7 @@ public:
     // Device and stream of a track with kernels or copies: those of its name ("GPU 1 stream 7"), else a number of their
     // own.
     std::pair<int, int> streamOf(const Track& track) const;
-    // Of work launched from a range on the device: the stream of the first.
+    // The stream of the first work launched from a range on the device.
     std::pair<int, int> firstStreamFrom(SpanId range) const;
     // The number of each step as the source counted it ("ProfilerStep#12"), if every step has one; else from 0.
     std::map<int, long long> stepNumbers() const { return m_stepNumbers; }

@@ -22,7 +22,7 @@ public:
     // A kernel says its message itself; then no record on the host is needed.
     bool hasKernel(SpanId message) const { return m_carried.contains(message); }
     std::string argumentsOfKernel(SpanId kernel) const; // ',"Collective name":…'; empty: it carried none
-    // Of a message on lane Send or Receive, else (noSpan) of the next one to or from that rank.
+    // Those of a message on lane Send or Receive, else (noSpan) of the next one to or from that rank.
     std::string arguments(bool sends, int peer, SpanId message = noSpan);
 
 private:

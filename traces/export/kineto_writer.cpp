@@ -402,8 +402,8 @@ private:
         }
     }
 
-    // Of a collective whose kernel's name hides it, as PyTorch has it: AllToAll is "all_to_all". Sends and receives
-    // have their own arguments.
+    // What a collective is called whose kernel's name hides it, as PyTorch has it: AllToAll is "all_to_all". Sends and
+    // receives have their own arguments.
     std::string operation(const Span& span) const
     {
         const std::string_view name = operationInShape(m_timeline.shapeOf(span));

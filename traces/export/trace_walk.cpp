@@ -61,7 +61,7 @@ public:
     }
 
 private:
-    // Of the next four million spans: counted, then placed.
+    // Takes the next four million spans: they are counted, then placed.
     void gather(SpanId begin)
     {
         m_begin = begin;

@@ -47,7 +47,8 @@ Nanos medianOf(const std::vector<Whole>& whole)
     return lowerMedian(durations);
 }
 
-// Of deviations from medians of `count` values each; |deviation| in the vector. Not robust against fewer than eight.
+// The spread of deviations from medians of `count` values each; |deviation| in the vector. Not robust against fewer
+// than eight.
 double spreadOf(std::vector<double>& deviations)
 {
     return deviations.size() < 8 ? 0.0 : 1.4826 * lowerMedian(deviations);

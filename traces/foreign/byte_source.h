@@ -33,7 +33,7 @@ protected:
 std::string headOf(const std::string& path, std::size_t bytes = 65536);
 std::string headOf(ByteSource& source, std::size_t bytes = 65536); // of one that was not read yet
 
-// Of memory, for tests.
+// Reads from memory, for tests.
 std::unique_ptr<ByteSource> byteSourceOf(std::string bytes);
 
 } // namespace stagewright

@@ -22,7 +22,7 @@ __m128i sixteen(const char* at) { return _mm_loadu_si128(reinterpret_cast<const 
 #endif
 
 #if defined(__SSE2__)
-// Of 64 bytes, one bit each.
+// What 64 bytes are, one bit each.
 struct Marks {
     std::uint64_t quotes = 0, slashes = 0, opening = 0, closing = 0;
 };

@@ -382,7 +382,7 @@ private:
         return entry->second;
     }
 
-    // Of its launch, where that is known; nothing: in no marked step.
+    // The step of its launch, where that is known; nothing: in no marked step.
     std::optional<std::int64_t> stepOf(const MessageEnd& end) const
     {
         const ForeignMessage& message = at(end);

@@ -41,8 +41,8 @@ struct DeviceRanges {
     std::vector<std::pair<Nanos, Nanos>> extent; // by ForeignRank::annotations
     // by ForeignRank::device: the innermost range it was launched in, or noOpRange
     std::vector<std::uint32_t> rangeOfDevice;
-    // Of communication kernels launched in a range of their library's, "nccl:all_to_all": index in ForeignRank::device,
-    // that range.
+    // For communication kernels launched in a range of their library's, "nccl:all_to_all": index in
+    // ForeignRank::device, that range.
     std::vector<std::pair<std::uint32_t, std::uint32_t>> ofLibrary;
 };
 DeviceRanges placeRanges(const ForeignRank& rank, const std::stop_token& stop);

@@ -45,7 +45,7 @@ bool isMessageRange(std::string_view name)
            (name.find("SEND_") != std::string_view::npos || name.find("RECV_") != std::string_view::npos);
 }
 
-// Of a collective by its name: "all_gather_into_tensor", "AllGather", "_reduce_scatter_base", "allreduce". Nothing:
+// The lane of a collective by its name: "all_gather_into_tensor", "_reduce_scatter_base", "allreduce". Nothing:
 // neither a gather nor a reduction.
 std::optional<Lane> dataParallelLane(std::string_view name)
 {

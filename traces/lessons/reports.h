@@ -50,7 +50,7 @@ private:
 class SimulatedReport : public Report {
 public:
     SimulatedReport(Schedule schedule, CostModel costs, const Channels& channels, std::optional<double> cap = {});
-    // Of a canvas with its settings; fails where these don't fit the order.
+    // Reports a canvas with its settings; fails where these don't fit the order.
     static Result<std::shared_ptr<const SimulatedReport>> create(const Canvas& canvas);
     // What a recorded run was predicted to do: with the costs fitted from it, and its own links, channels and lowering.
     // Null where it has no schedule or no costs, or can't be simulated.

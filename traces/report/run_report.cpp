@@ -68,7 +68,7 @@ std::optional<Nanos> RunReport::linkLatency() const
                : std::nullopt;
 }
 
-// Of each rank and the largest; parts of the group "sharing".
+// Adds figures by rank and their largest value; they are parts of the group "sharing".
 void RunReport::addCollectives(std::vector<ReportFigure>& out) const
 {
     const auto add = [&](const char* key, const char* title, ColumnKind kind, const auto& of,

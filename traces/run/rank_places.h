@@ -23,7 +23,7 @@ enum class ParallelDimension : std::uint8_t {
 inline constexpr std::size_t parallelDimensionCount = 5;
 std::string_view toText(ParallelDimension dimension); // "pipeline"
 
-// Of a process group's purpose as PyTorch's meshes, TorchTitan and Megatron-LM name it: "mesh_pp",
+// The dimension of a process group by its purpose, as PyTorch's meshes, TorchTitan and Megatron-LM name it: "mesh_pp",
 // "TENSOR_MODEL_PARALLEL_GROUP". Nothing for groups of several dimensions at once, or of none.
 std::optional<ParallelDimension> dimensionOf(std::string_view purpose);
 

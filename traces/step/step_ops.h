@@ -104,7 +104,7 @@ struct Crossing {
 // By rank and position in StepOps::busy(). O(spans + edges of the step).
 std::vector<Crossing> crossingsOf(const StepOps& ops);
 
-// Of the steps from `first` on those that have spans, in order: a run may be read without some.
+// A run may be read without some of its steps: those from `first` on that have spans, in order.
 std::vector<int> stepsFrom(const Timeline& timeline, int first);
 // An op that names a microbatch of a busy kind; foreign work with a label alone is not one.
 bool isBusyOp(const Op& op);

@@ -91,15 +91,15 @@ public:
     std::int64_t lastId() const { return sqlite3_last_insert_rowid(m_handle); }
     Error error(int code) const; // of the last call, naming the file
 
-    // Of a run file that is written: digests of its tables (table_digests.h), which every commit renews. Else null.
+    // A run file that is written has digests of its tables (table_digests.h), which every commit renews. Else null.
     void keepDigests();
     TableDigests* digests() const { return m_digests.get(); }
     // In WAL mode every commit finds room in the file for all its pages, also those that are in the log only, so that
     // they can be put into it on a full disk. 0: no more.
     void keepRoom(std::int64_t pageSize);
     Result<void> makeRoom();
-    // Of the query that runs on the connection, for what reads on its behalf; nullptr: none runs, or nobody may stop
-    // it.
+    // The stop of the query that runs on the connection, for what reads on its behalf; nullptr: none runs, or nobody
+    // may stop it.
     const Progress* query() const { return m_query; }
     void setQuery(const Progress* progress) { m_query = progress; }
 

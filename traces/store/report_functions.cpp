@@ -22,8 +22,8 @@ class LastRun {
 public:
     explicit LastRun(const Database& asking) : m_asking(asking) {}
 
-    // Of a large run what a table of that step needs (−1: of the representative one); the whole run once another step
-    // is asked for, or a table of all.
+    // A large run is read as far as a table of that step needs (−1: of the representative one), and whole once another
+    // step is asked for, or a table of all.
     Result<std::shared_ptr<const Run>> read(std::int64_t id, int step, bool ofEveryStep)
     {
         const Progress progress = m_asking.query() != nullptr ? *m_asking.query() : Progress();

@@ -5,8 +5,8 @@
 
 namespace stagewright {
 
-// Of every analysis (report_functions.cpp). No rows where the run or step does not exist or the table is unknown;
-// without a step: of the representative one. An error of the query where no run is given.
+// One table for every analysis (report_functions.cpp). No rows where the run or step does not exist or the table is
+// unknown; without a step: of the representative one. An error of the query where no run is given.
 Result<void> registerReportFunctions(Database& database);
 
 } // namespace stagewright

@@ -1,4 +1,4 @@
-// Of a run that is too large to be read as a whole: the steps that a report of one of them is made from.
+// A run may be too large to be read as a whole: these are the steps that a report of one of them is made from.
 #include "traces/store/report_steps.h"
 
 #include <algorithm>

@@ -67,7 +67,7 @@ std::string roomToDelete(const std::string& path)
         megabytes(path, 1));
 }
 
-// Of a full disk: with the room that is needed.
+// The error of a full disk with the room that is needed.
 tl::unexpected<Error> needing(Error error, std::string room)
 {
     if (error.code == ErrorCode::Failed && error.remedy != noRoomLeft(EFBIG, {})->remedy)

@@ -147,7 +147,7 @@ Result<std::int64_t> RunRows::trackNumber(const Track& track)
     return number;
 }
 
-// Of a labelKey().
+// The number of the label with this labelKey(); one that is new is stored.
 Result<std::int64_t> RunRows::labelNumber(std::string_view label)
 {
     if (const auto known = m_labelNumbers.find(label); known != m_labelNumbers.end()) return known->second;

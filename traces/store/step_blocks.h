@@ -44,7 +44,7 @@ enum class BlockState {
     Partial, // more bytes are needed
     Damaged,
 };
-// Of the block at the start of the bytes; `length` of the whole block where it is Whole.
+// Reads the block at the start of the bytes; `length` is the block's where it is Whole.
 BlockState readBlock(std::span<const std::byte> bytes, StepBlock& block, std::size_t& length);
 
 // A value as SQLite has it. Text and bytes point into the payload.

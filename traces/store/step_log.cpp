@@ -43,7 +43,7 @@ std::string insertInto(std::string_view prefix, const StepTable& table)
     return fmt::format("INSERT OR IGNORE INTO {}{}(run, {}) VALUES(?{})", prefix, table.name, table.columns, marks);
 }
 
-// Of all tables: a statement has no time to make its text for every row.
+// The statement for a table, made once: there is no time to make its text for every row.
 const std::string& insertStatement(std::string_view prefix, std::size_t table)
 {
     const auto make = [](std::string_view before) {

@@ -236,7 +236,7 @@ void ComparePanel::fillWaterfall()
     m_fallNote->setVisible(!note.isEmpty());
 }
 
-// Of runs of which one has no ops: what their devices did, by the same tables as on the command line.
+// Where one of the runs has no ops, what their devices did is shown, by the same tables as on the command line.
 void ComparePanel::fillUnknown(const Comparison& comparison)
 {
     m_idle->hide();

@@ -52,7 +52,7 @@ public:
     bool valid() const { return m_validation.valid(); }
     bool changed() const { return !(m_schedule == m_original); }
     const SimResult& times() const { return m_times; } // of shown()
-    // Of shown(); null while inactive. Above detailLimit ops, and for a preview, only the compute spans.
+    // The picture of shown(); null while inactive. Above detailLimit ops, and for a preview, only the compute spans.
     const std::shared_ptr<const Timeline>& timeline() const { return m_timeline; }
     const EditFigures& figures() const { return m_figures; } // of shown()
     const EditFigures& originalFigures() const { return m_originalFigures; }

@@ -88,9 +88,9 @@ public:
     explicit StateView(QWidget* parent = nullptr);
     StateTopic topic() const;
     void setTopic(StateTopic topic);
-    // Of the topic Stages; the shape is the explorer's.
+    // The question of the topic Stages; the shape is the explorer's.
     StateQuestion question(const ExploreQuestion& shape) const;
-    // Of the topic Mixed; a usage error names the item of a list that can't be read.
+    // The question of the topic Mixed; a usage error names the item of a list that can't be read.
     Result<MixedQuestion> mixedQuestion() const;
     CutQuestion cutQuestion() const;
     StatePicture* picture() { return m_picture; }

@@ -20,7 +20,7 @@
 namespace stagewright {
 namespace {
 
-// Of what can be answered or run; others: none.
+// Only what can be answered or run has an id.
 QString idOf(const lessons::Block& block)
 {
     if (const auto* predict = std::get_if<lessons::Predict>(&block)) return qs(predict->id);

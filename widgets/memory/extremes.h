@@ -44,7 +44,7 @@ public:
         m_levels.push_back(std::move(level));
     }
 
-    // Of [first, last); empty extremes for an empty range. O(log count).
+    // The extremes of [first, last); empty extremes for an empty range. O(log count).
     template <typename Get>
     Extremes over(std::size_t first, std::size_t last, Get get) const
     {

@@ -25,7 +25,7 @@ public:
 
     // Oldest first. O(checkpoint + holders), independent of earlier events.
     std::vector<Holding> at(Nanos time) const;
-    // Of one microbatch, of one step or (−1) of every step, by start. O(log holdings + found).
+    // What one microbatch holds, of one step or (−1) of every step, by start. O(log holdings + found).
     std::vector<Holding> of(int microbatch, int step) const;
     bool empty() const { return m_events.empty(); }
 

@@ -30,7 +30,7 @@ struct MemoryCurve {
 };
 MemoryCurve curveOf(const MemorySeries& series, Nanos origin, Nanos duration);
 
-// Of a stack, from the axis up: `curve` holds this category and all below it.
+// A layer of a stack, from the axis up: `curve` holds this category and all below it.
 struct MemoryLayer {
     MemoryCategory category = MemoryCategory::Activations;
     MemoryCurve curve;

@@ -488,7 +488,7 @@ void SidePanel::fillMemory()
     m_memory->addWidget(button);
 }
 
-// Of traces whose ops are not known: what their devices did.
+// Traces whose ops are not known show what their devices did instead.
 void SidePanel::fillDevices()
 {
     const bool shown = !m_figures->noOps.empty() && !m_figures->devices.empty() && !filtered();
@@ -568,7 +568,7 @@ void SidePanel::fillDevices()
         tr("The tables Device time, Why devices do not compute and Time by kernel class show them by rank."), "faint");
 }
 
-// Of the rank with the most of each.
+// Each figure is that of the rank with the most of it.
 void SidePanel::fillCollectives()
 {
     if (findFigure(m_all, "sharing.gathers") == nullptr) return;

@@ -137,7 +137,7 @@ void SidePanel::describeTies(SpanId id)
     }
 }
 
-// Of a kernel or copy.
+// What launched a kernel or copy, and how long before.
 void SidePanel::describeLaunch(SpanId id)
 {
     const Timeline& timeline = *m_run->timeline;

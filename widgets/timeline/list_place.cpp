@@ -14,7 +14,7 @@ struct Placed {
     int place;
 };
 
-// Of one rank and step, by place.
+// The ops of one rank and step with their places in the list, by place.
 std::vector<Placed> placesOf(const TimelinePanel& panel, int rank, int step)
 {
     const Timeline& timeline = *panel.timeline;

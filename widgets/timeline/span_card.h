@@ -31,7 +31,7 @@ struct WorkLook {
 };
 WorkLook lookOfWork(const Timeline& timeline, bool byClass, SpanId id); // byClass: of the panel
 
-// Of a kernel its grid, block and inputs, as far as the run says: title and sizes.
+// A kernel's grid, block and inputs, as far as the run says: title and sizes.
 std::vector<std::pair<QString, QString>> launchShape(const Timeline& timeline, const Span& work);
 
 CardText spanCard(const TimelinePanel& panel, SpanId span, const Theme& theme, CauseCache& causes,

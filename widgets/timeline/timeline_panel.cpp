@@ -95,7 +95,7 @@ void markExposed(TimelinePanel& panel, const CollectiveUses& uses)
     }
 }
 
-// Of several steps, each with its own causes; steps may overlap.
+// Steps may overlap, so each is marked with its own causes.
 void markExposedBySteps(TimelinePanel& panel, std::optional<Bytes> memoryCap)
 {
     const auto isShared = [](const PanelRank& rank) {

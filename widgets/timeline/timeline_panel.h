@@ -112,7 +112,7 @@ struct TimelinePanel {
     bool hasTints = false;     // some op has another than its kind's first tint
     bool hasPairs = false;
 
-    // Of every step of a run too large for one timeline (run_panel.h): the lanes hold all of them, `timeline` the spans
+    // Every step of a run too large for one timeline (run_panel.h): the lanes hold all of them, `timeline` the spans
     // of one; slices of the others have no span id.
     bool part = false;
     int detailStep = -1;   // the step whose spans `timeline` holds; −1: none

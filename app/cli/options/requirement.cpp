@@ -93,7 +93,7 @@ std::string numberText(double value)
                                                                 : fmt::format("{:.6g}", value);
 }
 
-// Of "[-1]".
+// Reads the number in "[-1]".
 std::optional<int> positionOf(std::string_view part) { return wholeOf<int>(part.substr(1, part.size() - 2)); }
 
 bool readPath(std::string text, std::vector<std::string>& path)

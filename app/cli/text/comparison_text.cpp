@@ -192,7 +192,7 @@ std::string opsText(const Comparison& comparison, std::size_t ops, const Units& 
            moved.text(colour, 2);
 }
 
-// Of traces without ops: what the devices did.
+// Traces without ops can't be compared op by op, so their devices are: what they did.
 std::string devicesText(const DeviceChanges& devices, char b, bool colour)
 {
     std::string text = devices.why.empty() ? std::string() : heading("why", colour);

@@ -254,7 +254,7 @@ std::string memoryText(const RunReport& figures, bool colour)
 
 namespace {
 
-// Of the rank with the most; empty where none is.
+// One line for all ranks: the figures of the rank with the most. Empty where nothing is gathered or reduced.
 std::string collectivesText(const std::vector<ReportFigure>& figures, const Units& units)
 {
     const ReportFigure* gathers = findFigure(figures, "sharing.gathers");

@@ -64,7 +64,7 @@ bool checksStateGrid(const Setup& setup)
            setup.link.empty() && setup.comm < 0 && setup.stageLayers.empty();
 }
 
-// Of the last step, by rank, as the transport counts what a rank receives.
+// What each rank received in the last step, as its transport counts it.
 Json trafficJson(const std::vector<RankTraffic>& traffic)
 {
     Json out = Json::array();

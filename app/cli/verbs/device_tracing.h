@@ -32,7 +32,7 @@ public:
     // fails.
     static constexpr int costSteps = 3;
     static std::vector<Nanos> untracedSteps(Training& training, std::size_t traced, const std::stop_token& stop);
-    // Of one training; traced, untraced: wall times of steps, as costSteps of each are enough.
+    // Facts of one training. traced, untraced: wall times of steps, as costSteps of each are enough.
     TraceFacts factsOf(const Training& training, const std::vector<Nanos>& traced,
                        const std::vector<Nanos>& untraced) const;
 

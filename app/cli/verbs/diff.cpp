@@ -20,7 +20,7 @@ struct DiffChoice {
     int most = 20;
 };
 
-// Of a CSV and a name, the name takes the CSV's shape unless one is given.
+// A name next to a CSV takes the CSV's shape unless one is given, so that the two can be compared.
 Result<std::pair<Schedule, Schedule>> readBoth(const DiffChoice& options, Session& session)
 {
     Setup shape = options.setup;

@@ -18,7 +18,7 @@ Result<Recording> recordElsewhere(const RecordSettings& settings, const Setup& s
 Result<int> startElsewhere(const RecordSettings& settings, const Setup& setup, const std::vector<TypedOption>& typed,
                            Session& session);
 
-// Of `hosts attach`, `fetch` and `stop`: shows what comes; the job's runs as a Recording.
+// `hosts attach`, `fetch` and `stop` share it: shows what comes and returns the job's runs as a Recording.
 Result<Recording> followElsewhere(HostJob& job, const FollowOptions& options, Session& session);
 
 } // namespace stagewright

@@ -62,7 +62,7 @@ bool needsEveryStep(const ReportChoice& options)
                        [](const std::string& name) { return findAnalysis(name)->ofEveryStep; });
 }
 
-// Of one step what it is made from. What-ifs without the run's own costs are fitted to all steps.
+// For one step only what its report is made from is read. What-ifs without the run's own costs are fitted to all steps.
 Result<StoredRun> readWhatIsAsked(const RunReference& reference, const ReportChoice& options)
 {
     if (needsEveryStep(options)) return readRun(reference);

@@ -39,7 +39,7 @@ struct SweepChoice {
     std::string output;
 };
 
-// Of an option that is given: one item at least.
+// Items of an option that is given: there is one at least.
 std::vector<std::string_view> listOf(std::string_view text) { return text.empty() ? std::vector{text} : itemsOf(text); }
 
 // "2,4,8", "2-6", "4-32/4" (in steps of 4); "auto" is 0 where allowed.

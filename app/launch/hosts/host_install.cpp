@@ -28,7 +28,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr double installPatience = 1800; // seconds, for slow lines
-// Of the C library and of drivers: each system has its own.
+// The C library and drivers are not copied to a host, because each system has its own.
 constexpr auto systemLibraries = std::to_array<std::string_view>(
     {"ld-linux", "libc.so", "libm.so", "libpthread.so", "libdl.so", "librt.so", "libresolv.so", "libutil.so", "libnss_",
      "libcuda.so", "libnvidia", "linux-vdso", "linux-gate"});

@@ -36,7 +36,7 @@ bool isBlock(const QString& path)
     return file.open(QIODevice::ReadOnly) && file.read(6) == "block ";
 }
 
-// Of run files, building blocks, lessons, and every format that is read, packed ones too.
+// What the dialog offers: run files, building blocks, lessons, and every format that is read, packed ones too.
 QString openedPatterns()
 {
     QStringList patterns{QStringLiteral("*.stagewright"), QStringLiteral("*.block"), QStringLiteral("*.md")};
@@ -200,7 +200,7 @@ void FilesController::fileListed(const QString& path, const std::vector<RunRef>&
         m_workspace.refreshCaptions();
         return;
     }
-    // Of several files opened at once the first that has runs is shown.
+    // Several files may be opened at once: the first that has runs is shown.
     if (m_workspace.shown().mode() == Shown::Mode::Empty || m_openFirst.isEmpty() || !m_workspace.shown().view())
         m_workspace.shown().showRun(refs.front());
 }

@@ -573,7 +573,7 @@ void RecordController::runEdited()
     keepPrediction();
 }
 
-// Of the order being recorded: the original and, with measured costs, the prediction.
+// Keeps what the run will be compared with: the order being recorded and, with measured costs, its prediction.
 void RecordController::keepPrediction()
 {
     if (!m_process->running()) return;

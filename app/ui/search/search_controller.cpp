@@ -238,7 +238,7 @@ void SearchController::walk(bool backward)
             std::find_if(all.begin(), all.end(), [&](const SearchHit& hit) { return hit.span == selected.span; });
         if (found != all.end()) at = static_cast<int>(found - all.begin());
     }
-    // Of a run that is read in parts the next step's matches follow on this one's.
+    // A run may be read in parts: the next step's matches then follow on this one's.
     if (ofPart() && at == (backward ? 0 : count - 1))
         return m_workspace.feature<StepReading>()->findOn(m_query, parseOpQuery(m_query), backward);
     go(at < 0 ? (backward ? count - 1 : 0) : (at + (backward ? count - 1 : 1)) % count);

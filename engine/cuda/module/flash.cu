@@ -34,7 +34,7 @@ __global__ void __launch_bounds__(tileThreads, blocksPerMultiprocessor) flashKey
 int launchTiles(StagewrightQueue* queue, const char* what, void (*kernel)(StagewrightFlash), const StagewrightFlash& f,
                 int rows, std::uint32_t bytes)
 {
-    // Of the current device's kernel, so at every launch; more than 48 KiB must be allowed.
+    // More than 48 KiB must be allowed, which holds for the current device's kernel only: so at every launch.
     if (int bad = check(
             cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)), what))
         return bad;

@@ -23,7 +23,7 @@ bool GemmKey::operator<(const GemmKey& other) const
 
 namespace {
 
-// Of a matrix and of those of later batches.
+// The alignment that a matrix and those of later batches have in common.
 int alignmentOf(const void* pointer, std::int64_t batchBytes)
 {
     const std::uintptr_t places = reinterpret_cast<std::uintptr_t>(pointer) | static_cast<std::uintptr_t>(batchBytes);

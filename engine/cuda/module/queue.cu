@@ -374,7 +374,7 @@ int clear(StagewrightQueue* queue, void* to, size_t bytes)
 int upload(StagewrightQueue* queue, void* to, const void* host, size_t bytes)
 {
     if (int bad = queue->enter()) return bad;
-    // Of pageable memory: it has been staged at return, but where the device reads the host's own pages.
+    // Pageable memory has been staged at return, except where the device reads the host's own pages.
     if (int bad = check(cudaMemcpyAsync(to, host, bytes, cudaMemcpyHostToDevice, queue->compute()),
                         "a copy to the CUDA device"))
         return bad;

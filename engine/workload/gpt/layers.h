@@ -126,7 +126,8 @@ public:
     Block(const StageContext& context, int layer, ParameterSet& parameters);
     void forward(Saved& saved, const PartShape& part, Earlier earlier, Elements stream, Forward how) const;
     Buffer inputGrad(Saved& saved, const PartShape& part, Earlier earlier, Buffer outputGrad) const;
-    // Of several parts: their rows stacked in workspace, one GEMM a matrix. Of one: no copy.
+    // Rows of several parts are stacked in workspace, so that each matrix takes one GEMM; a single part is not
+    // copied.
     void weightGrad(std::span<const Pending<Saved>> parts) const;
 
 private:

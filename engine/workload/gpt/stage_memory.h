@@ -9,10 +9,10 @@
 
 namespace stagewright {
 
-// Of one stage with microbatches of `microbatchSize` whole samples (engine/workload/gpt/layers.h lists the tensors):
-// activation is kept after F, activation − freedAtInput after I; workspace is the most that F, I, B or W of one
-// microbatch borrows, and what a device keeps for its losses; boundary is a message in either direction, 0 where the
-// stage is the whole model. optimizer depends on the kind alone: two states a weight for AdamW, one for Sgd with
+// Memory of one stage with microbatches of `microbatchSize` whole samples (engine/workload/gpt/layers.h lists the
+// tensors): activation is kept after F, activation − freedAtInput after I; workspace is the most that F, I, B or W of
+// one microbatch borrows, and what a device keeps for its losses; boundary is a message in either direction, 0 where
+// the stage is the whole model. optimizer depends on the kind alone: two states a weight for AdamW, one for Sgd with
 // momentum.
 StageMemory stageMemoryOf(const ModelConfig& model, const StageSlice& slice, int microbatchSize,
                           const OptimizerConfig& optimizer = {}, const StageLayout& layout = {});

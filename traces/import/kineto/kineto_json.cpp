@@ -74,7 +74,7 @@ std::int64_t elementBytes(std::string_view type)
     return 0;
 }
 
-// Of the larger side: a gather's result, a scatter's input. −1: not known.
+// The bytes of the larger side: a gather's result, a scatter's input. −1: not known.
 std::int64_t collectiveBytes(const KinetoArgs& args)
 {
     const std::int64_t elements = std::max(args.elementsIn, args.elementsOut);
