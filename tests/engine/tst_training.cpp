@@ -7,6 +7,7 @@
 #include "schedules/execute/simulate.h"
 #include "schedules/text/csv.h"
 #include "schedules/timeline/timeline_of.h"
+#include "support/elsewhere.h"
 #include "training_rig.h"
 
 using namespace stagewright;
@@ -51,6 +52,44 @@ class TestTraining : public QObject {
     Q_OBJECT
 
 private slots:
+    // A kind that exists here only is executed by the runner of its resource, which exists here only, too.
+    void opsOfAResourceHaveItsRunner()
+    {
+        class Counting : public OpRunner {
+        public:
+            void run(const Op& op, int rank, const std::function<void()>& work) override
+            {
+                ran[static_cast<std::size_t>(rank)].push_back(op);
+                work();
+            }
+            std::array<std::vector<Op>, 2> ran; // by rank
+        };
+        const ExtraKind elsewhere = backwardElsewhere();
+        const Schedule plain = librarySchedule("1f1b", 2, 4);
+        const Schedule schedule = withBackwardsOf(plain, elsewhere);
+        TrainingOptions options = fakeOptions();
+        const auto refused = fakeTraining(schedule, options);
+        QVERIFY(!refused && !refused.error().remedy.empty());
+        const auto runner = std::make_shared<Counting>();
+        options.runners[ruleOf(elsewhere.kind()).resource] = runner;
+        auto training = fakeTraining(schedule, options);
+        QVERIFY2(training, training ? "" : training.error().message.c_str());
+        auto reference = fakeTraining(plain, fakeOptions());
+        QVERIFY(reference);
+        for (int step = 0; step < 2; ++step) {
+            const auto outcome = (*training)->step({}), expected = (*reference)->step({});
+            QVERIFY2(outcome, outcome ? "" : outcome.error().message.c_str());
+            QCOMPARE(outcome->loss, expected->loss); // the same arithmetic
+            const Track* lane = outcome->timeline->trackOf(1, ruleOf(elsewhere.kind()).lane);
+            QVERIFY(lane != nullptr);
+            QCOMPARE(lane->end - lane->begin, SpanId{4});
+            QCOMPARE(scheduleOf(*outcome->timeline, 0)->order, schedule.order);
+        }
+        QVERIFY(runner->ran[0].empty());
+        QCOMPARE(runner->ran[1].size(), std::size_t{8});
+        QCOMPARE(runner->ran[1].front(), asKind(makeBackward(1, 0), elsewhere.kind()));
+    }
+
     void runsEverySchedule_data()
     {
         QTest::addColumn<QString>("name");

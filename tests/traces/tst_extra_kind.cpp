@@ -1,6 +1,8 @@
 // A kind that exists here only: nothing outside the table of kinds lists kinds, so it works everywhere.
 #include <QtTest/QtTest>
 
+#include <algorithm>
+
 #include "run_folder.h"
 #include "sample_runs.h"
 #include "schedules/check/validate.h"
@@ -9,6 +11,7 @@
 #include "schedules/text/cost_json.h"
 #include "schedules/text/csv.h"
 #include "schedules/text/draw_text.h"
+#include "support/elsewhere.h"
 #include "traces/analysis/bubbles.h"
 #include "traces/export/chrome_json.h"
 #include "traces/store/run_file.h"
@@ -57,6 +60,15 @@ private:
             costs = samples::unitCosts(schedule);
             costs.setDuration(extra.kind(), 1, 2 * rankShare);
         }
+    };
+
+    // The backwards of the last stage on a resource of their own, each five units long.
+    struct Elsewhere {
+        ExtraKind extra = test::backwardElsewhere();
+        Schedule schedule = test::withBackwardsOf(samples::schedule("1f1b", 2, microbatches), extra);
+        CostModel costs = samples::unitCosts(schedule);
+
+        Elsewhere() { costs.setDuration(extra.kind(), 1, 5 * rankShare); }
     };
 
 private slots:
@@ -114,6 +126,85 @@ private slots:
         const auto refused = writeScheduleCsv(c.schedule, strict);
         QVERIFY(!refused);
         QVERIFY(refused.error().message.find("a further head is unknown to PyTorch") != std::string::npos);
+    }
+
+    // On a resource of its own the rank's list goes on behind it; what needs it waits for it.
+    void itRunsBesideCompute()
+    {
+        Elsewhere c;
+        QVERIFY(validate(c.schedule).valid());
+        const auto times = simulate(c.schedule, c.costs);
+        QVERIFY(times);
+        Nanos freeFrom = 0, beside = 0;
+        for (std::size_t i = 0; i < c.schedule.order[1].size(); ++i) {
+            const std::size_t id = times->indexOf(1, i);
+            if (c.schedule.order[1][i].kind == c.extra.kind()) {
+                QVERIFY(times->start[id] >= freeFrom); // one after the other
+                QCOMPARE(times->end[id] - times->start[id], 5 * rankShare);
+                freeFrom = times->end[id];
+            } else {
+                beside += times->start[id] < freeFrom ? 1 : 0;
+            }
+        }
+        QVERIFY(beside >= 2); // forwards of the rank don't wait for it
+        QCOMPARE(times->makespan,
+                 (2 + microbatches * 5 + 2) * rankShare); // F, F, those one after the other, the last B
+        Schedule early = c.schedule;                      // before the forward that it needs
+        std::swap(early.order[1][0], early.order[1][1]);
+        QVERIFY(!validate(early).valid());
+        QVERIFY(!simulate(early, c.costs));
+    }
+
+    void itsLaneIsDrawnStoredAndReadBack()
+    {
+        Elsewhere c;
+        const auto timeline = simulatedTimeline(c.schedule, c.costs).value();
+        const Track* lane = timeline->trackOf(1, traitsOf(laneOf("away").value()).lane);
+        QVERIFY(lane != nullptr);
+        QCOMPARE(lane->name, std::string("rank 1 away"));
+        QCOMPARE(lane->end - lane->begin, SpanId{microbatches});
+        QCOMPARE(scheduleOf(*timeline, 0)->order, c.schedule.order);
+        // What the backward frees is freed, and nothing else.
+        Bytes held = 0;
+        for (const MemoryEvent& event : timeline->memoryOf(1)) held += event.delta;
+        QCOMPARE(held, Bytes{0});
+        const auto csv = writeScheduleCsv(c.schedule);
+        QVERIFY(csv);
+        QCOMPARE(readScheduleCsv(*csv, {}, c.schedule.name)->order, c.schedule.order);
+        Run run = samples::simulatedRun("1f1b", 2, microbatches);
+        run.schedule = std::make_shared<const Schedule>(c.schedule);
+        run.costs = c.costs;
+        run.timeline = timeline;
+        run.info.spanCount = static_cast<std::int64_t>(timeline->spans().size());
+        std::string json;
+        VERIFY_RESULT(writeChromeJson(run, [&json](std::string_view part) {
+            json += part;
+            return true;
+        }));
+        QVERIFY(json.find("1AWAY0") != std::string::npos);
+        auto file = fresh();
+        const auto id = file->add(run);
+        VERIFY_RESULT(id);
+        const auto read = file->read(*id);
+        VERIFY_RESULT(read);
+        QCOMPARE(read->info.damagedBlocks, std::int64_t{0});
+        QCOMPARE(QString::fromStdString(samples::difference(run, *read)), QString());
+    }
+
+    void waitsForItAreExplained()
+    {
+        Elsewhere c;
+        const auto timeline = simulatedTimeline(c.schedule, c.costs).value();
+        const auto report = analyseBubbles(*timeline, 0);
+        QVERIFY(report);
+        const RankBubbles& first = report->ranks[0];
+        Nanos explained = 0;
+        for (const Nanos part : first.byCause) explained += part;
+        QCOMPARE(explained, first.idle);
+        QCOMPARE(first.busy + first.idle, report->makespan());
+        QVERIFY(std::ranges::any_of(report->gaps, [&](const Gap& gap) {
+            return gap.rank == 0 && gap.blamed != noSpan && timeline->spans()[gap.blamed].op.kind == c.extra.kind();
+        }));
     }
 
     void idleTimeHasItAsACause()

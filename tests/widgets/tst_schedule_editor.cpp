@@ -5,6 +5,7 @@
 #include "schedules/library/registry.h"
 #include "schedules/library/variants.h"
 #include "schedules/timeline/timeline_of.h"
+#include "support/elsewhere.h"
 #include "widgets/edit/schedule_editor.h"
 
 using namespace stagewright;
@@ -152,6 +153,31 @@ private slots:
         }
         QCOMPARE(editor.spanAt({99, 0}), noSpan);
         QVERIFY(!editor.positionOf(noSpan).valid());
+    }
+
+    // A kind that exists here only is on its own lane, and dragged like any other.
+    void aKindOnAResourceOfItsOwnIsDragged()
+    {
+        const ExtraKind elsewhere = test::backwardElsewhere();
+        const Schedule schedule = test::withBackwardsOf(make("gpipe", 2, 4), elsewhere);
+        CostModel costs = CostModel::uniform(schedule);
+        costs.setDuration(elsewhere.kind(), 1, rankShare);
+        ScheduleEditor editor;
+        editor.start(schedule, costs);
+        QVERIFY(editor.valid());
+        const auto& row = schedule.order[1];
+        const auto at = std::ranges::find(row, elsewhere.kind(), &Op::kind);
+        const int from = static_cast<int>(at - row.begin());
+        const SpanId span = editor.spanAt({1, from});
+        QVERIFY(span != noSpan);
+        QCOMPARE(editor.timeline()->trackOf(span).lane, ruleOf(elsewhere.kind()).lane);
+        QVERIFY((editor.positionOf(span) == OpPosition{1, from}));
+        QVERIFY(editor.move({1, from}, from + 2));
+        QVERIFY(editor.valid());
+        QCOMPARE(editor.schedule().order[1][static_cast<std::size_t>(from) + 2], *at);
+        QVERIFY(editor.move({1, from + 2}, 0)); // before its forward
+        QVERIFY(!editor.valid());
+        QVERIFY(editor.faultSpans().size() >= 2);
     }
 
     // An order that can't run frees nothing that it doesn't hold: an F that waits in the tray, or that is behind its B.
