@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 
 constexpr std::chrono::seconds longest{60};
 
-constexpr std::string_view question = R"(import json, platform
+constexpr std::string_view question = R"(import glob, importlib.util, json, platform
 found = {"python": platform.python_version()}
 try:
     import torch
@@ -37,6 +37,13 @@ try:
     found["gpus"] = torch.cuda.device_count()
 except ImportError as problem:
     found["problem"] = str(problem)
+titan = importlib.util.find_spec("torchtitan")  # what it takes, by its sources: importing it takes long
+if titan:
+    found["titan"] = []
+    for place in titan.submodule_search_locations or []:
+        sources = glob.glob(place + "/config*.py") + glob.glob(place + "/config/*.py")
+        text = "".join(open(source, errors="replace").read() for source in sources)
+        found["titan"] += [form for form, mark in (("functions", '"--module"'), ("toml", "config_file")) if mark in text]
 print("\n" + json.dumps(found))
 )";
 
@@ -166,6 +173,10 @@ PythonFound askPython(const PythonPlace& place, const std::stop_token& stop)
         found.gloo = answer.value("gloo", false);
         found.nccl = answer.value("nccl", false);
         found.gpus = answer.value("gpus", 0);
+        if (answer.contains("titan")) {
+            found.titan.emplace();
+            for (const auto& form : answer["titan"]) found.titan->insert(form.get<std::string>());
+        }
     } catch (const nlohmann::json::exception&) {
         found.reason = "its answer can't be read: " + lastLineOf(text);
         return found;

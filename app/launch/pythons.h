@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -20,6 +21,8 @@ struct PythonFound {
     bool gloo = false;
     bool nccl = false;
     int gpus = 0;
+    // How its TorchTitan takes a job's configuration: "functions" (since 2026), "toml" (before). None: it has no TorchTitan.
+    std::optional<std::set<std::string>> titan;
     bool usable() const { return reason.empty(); }
     std::string reason; // why not
     std::string remedy;

@@ -16,7 +16,7 @@ struct TitanRun {
     std::string python;                                  // absolute path of an interpreter that has TorchTitan
     std::string torch;                                   // its PyTorch
     std::string folder;                                  // of the job, absolute, as writeTorchTitanFolder() made it
-    std::string config;                                  // the job's TOML file, absolute
+    std::string config;                                  // the job's TOML file, absolute, or MODULE:FUNCTION
     int steps = 8;                                       // the last one is traced
     double timeoutSeconds = 120;                         // without a line of output; the start has 600 s at least
     std::function<void(int step, double loss)> onStep{}; // 0-based; on the calling thread

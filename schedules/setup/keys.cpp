@@ -194,7 +194,9 @@ std::vector<SetupKey> allKeys()
         {"--engine", &S::engine, SetupRecord, "NAME",
          "own; torch: PyTorch's pipelining, one process a rank; torchtitan: a TorchTitan job of yours [own]",
          oneOf({"own", "torch", "torchtitan"})},
-        {"--config", &S::config, SetupRecord, "FILE", "The job's TOML file, for --engine torchtitan"},
+        {"--config", &S::config, SetupRecord, "FILE",
+         "The job's configuration, for --engine torchtitan: MODULE:FUNCTION, or a TOML file for a TorchTitan before "
+         "2026"},
         {"--python", &S::python, SetupRecord, "FILE",
          "Interpreter with PyTorch, for --engine torch [$VIRTUAL_ENV/bin/python3, else python3 on PATH]"},
         {"--job", &S::job, SetupRecord, "FOLDER",
@@ -371,7 +373,7 @@ Result<void> engineHonours(const Setup& setup)
 {
     if (setup.names("--config") != setup.titan())
         return setup.titan() ? fail(ErrorCode::Usage, "--engine torchtitan needs the job's configuration",
-                                    "name its TOML file with --config")
+                                    "name it with --config: MODULE:FUNCTION, or a TOML file")
                              : fail(ErrorCode::Usage,
                                     fmt::format("--config belongs to TorchTitan, and the engine is {}", setup.engine),
                                     "add --engine torchtitan");

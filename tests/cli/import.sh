@@ -27,7 +27,7 @@ expect_err 'nsys export --type sqlite report.nsys-rep'
 stagewright export ours.stagewright --format torchtitan -o titan >/dev/null 2>&1
 run stagewright import titan
 expect_code 0
-expect_err '3 files have an unknown trace format: titan/README.md, titan/run.sh, titan/settings.toml'
+expect_err '4 files have an unknown trace format: titan/README.md, titan/run.sh, titan/settings.toml, titan/stagewright_job.py'
 printf '0F0,0B0\n1F0,1Q0\n' >wrong.csv
 run stagewright import wrong.csv
 expect_code 3

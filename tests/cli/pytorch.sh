@@ -33,12 +33,28 @@ expect_code 2
 run stagewright export t.stagewright zbv --format torchtitan -o zbv --json
 expect_code 0
 expect_json torchtitan format
-expect_same "$(ls zbv | tr '\n' ' ')" 'README.md run.sh schedule.csv schedule_comms.csv settings.toml '
+expect_same "$(ls zbv | tr '\n' ' ')" 'README.md run.sh schedule.csv schedule_comms.csv settings.toml stagewright_job.py '
 expect_that 'the same order' cmp -s zbv/schedule.csv zbv.csv
 expect_that 'with messages' cmp -s zbv/schedule_comms.csv zbv_comms.csv
 expect_that 'the degree' grep -q '^pipeline_parallel_degree = 4$' zbv/settings.toml
 expect_that 'V placement' grep -q '^pipeline_parallel_schedule = "ZBVZeroBubble"' zbv/settings.toml
 expect_that 'microbatches' grep -q '^local_batch_size = 8 ' zbv/settings.toml
+# TorchTitan since 2026: a configuration function over the user's
+mkdir -p titan_base/deep
+cat >titan_base/deep/config_registry.py <<'BASE'
+from types import SimpleNamespace as N
+def debug():
+    return N(parallelism=N(kept=1), training=N(), profiler=N(), dump_folder="elsewhere")
+BASE
+touch titan_base/deep/__init__.py titan_base/lacking.py
+echo 'import no_such_module_at_all' >titan_base/lacking.py
+job() { PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$PWD/zbv:$PWD/titan_base BASE=$1 STEPS=6 python3 -c 'import stagewright_job as j; c = j.run(); print(vars(c.parallelism), vars(c.training), vars(c.profiler), c.dump_folder)' 2>&1; }
+made=$(job deep:debug)
+expect_that "its settings: $made" grep -q "'kept': 1, 'pipeline_parallel_degree': 4, 'num_pp_microbatches': 8, 'pipeline_parallel_schedule': 'ZBVZeroBubble', 'pipeline_parallel_schedule_csv': '$PWD/zbv/schedule.csv'} {'disable_cuda_graphs': True, 'steps': 6} {'enable_profiling': True, 'profile_freq': 6, 'save_traces_folder': 'profile_traces'} $PWD/zbv/outputs" <<<"$made"
+expect_that 'a function that is missing' grep -q 'deep.config_registry has no function nothing' <<<"$(job deep:nothing)"
+expect_that 'a module that is missing' grep -q 'there is no module nowhere' <<<"$(job nowhere:debug)"
+expect_that 'what a module lacks' grep -q no_such_module_at_all <<<"$(job lacking:debug)"
+expect_that 'no configuration' grep -q 'name the job.s configuration in BASE' <<<"$(job '')"
 expect_that 'the constraints' grep -q '8 stages.*2 on each rank' zbv/README.md
 expect_that 'the split backward' grep -q 'backward is split' zbv/README.md
 run stagewright export t.stagewright zbv --format torchtitan -o zbv

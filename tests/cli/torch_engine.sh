@@ -85,7 +85,7 @@ CUT
 esac
 FAKE
 chmod +x python3
-export FAKE_TRACES=$home/canned FAKE_MODE=ok
+export FAKE_TRACES=$home/canned FAKE_MODE=ok FAKE_TITAN='"toml"'
 torch=(record -s 1f1b "${tiny[@]}" --engine torch --python ./python3 --steps 2 --warmup 1)
 alive() { local pid; for pid in "$1"/pid*; do kill -0 "$(cat "$pid")" 2>/dev/null && return 0; done; return 1; }
 
@@ -354,9 +354,9 @@ unset STAGEWRIGHT_SSH XDG_CONFIG_HOME XDG_STATE_HOME
 # TorchTitan: the user's own job by the script of its folder; a stand-in for its installation prints its log and leaves its traces
 cat >titan <<'FAKE'
 #!/usr/bin/env bash
-if [ "$1" = ask.py ]; then echo '{"python": "3.13.5", "torch": "2.9.0", "gloo": true, "nccl": true, "gpus": 2}'; exit; fi
+if [ "$1" = ask.py ]; then echo '{"python": "3.13.5", "torch": "2.9.0", "gloo": true, "nccl": true, "gpus": 2, "titan": ['"$FAKE_TITAN"']}'; exit; fi
 echo "$*" >args
-steps=0 dump=
+steps=${STEPS:-0} dump=${PYTHONPATH%%:*}/outputs
 while [ $# -gt 0 ]; do
     case $1 in --training.steps) steps=$2 ;; --job.dump_folder) dump=$2 ;; esac
     shift
@@ -427,5 +427,20 @@ run stagewright "${titan[@]}" --steps 3 -o refused.stagewright
 expect_code 2
 run stagewright record -s 1f1b -p 2 -m 4 --engine torchtitan --config nothing.toml --python ./titan -o refused.stagewright
 expect_code 2
-expect_err 'nothing.toml: there is no such file'
+expect_err 'nothing.toml: there is no such TOML file'
+# since 2026 it takes functions
+function=(record -s 1f1b -p 2 -m 4 --engine torchtitan --config llama3:llama3_debugmodel --python ./titan --steps 4)
+run stagewright "${function[@]}" -o refused.stagewright
+expect_code 2
+expect_err 'takes TOML files, not functions'
+FAKE_TITAN='"functions"' run stagewright "${titan[@]}" --job functions -o refused.stagewright
+expect_code 2
+expect_err 'takes configuration functions, not TOML files'
+FAKE_TITAN= run stagewright "${function[@]}" -o refused.stagewright
+expect_err 'takes neither TOML files nor configuration functions'
+FAKE_TITAN='"functions"' run stagewright "${function[@]}" --job functions -o functions.stagewright
+expect_code 0
+expect_that 'called so' grep -q -- '--nproc-per-node 2 -m torchtitan.train --module stagewright_job --config run$' functions/args
+run stagewright runs functions.stagewright --json
+expect_json '1f1b as planned' runs 0 name
 expect_no_file refused.stagewright

@@ -35,22 +35,85 @@ enable_profiling = true                        # the traces come back: stagewrig
                        schedule.ranks, builder, schedule.stages, schedule.microbatches);
 }
 
+// TorchTitan takes configurations as Python functions since 2026: this is one over the user's.
+std::string configuration(const Schedule& schedule, const std::string& builder)
+{
+    return fmt::format(
+        R"py("""A configuration of TorchTitan that runs this schedule: another one with what it needs set.
+
+    BASE=llama3:llama3_debugmodel torchrun ... -m torchtitan.train --module stagewright_job --config run
+
+BASE is MODULE:FUNCTION, as --module and --config take them; STEPS the number of steps, of which the last is traced [20].
+"""
+import importlib
+import os
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def base():
+    module, colon, function = os.environ.get("BASE", "").partition(":")
+    if not colon:
+        raise SystemExit("stagewright_job: name the job's configuration in BASE, as MODULE:FUNCTION")
+    places = [f"torchtitan.{{kind}}.{{module}}.config_registry" for kind in ("models", "experiments")]
+    for place in (*places, f"{{module}}.config_registry", module):
+        try:
+            found = importlib.import_module(place)
+        except ModuleNotFoundError as error:
+            if error.name and (place == error.name or place.startswith(error.name + ".")):
+                continue  # the next place; what a module itself lacks is said
+            raise
+        if not hasattr(found, function):
+            raise SystemExit(f"stagewright_job: {{place}} has no function {{function}}")
+        return getattr(found, function)()
+    raise SystemExit(f"stagewright_job: there is no module {{module}}")
+
+
+def run():
+    config = base()
+    parallelism = config.parallelism
+    parallelism.pipeline_parallel_degree = {0}
+    parallelism.num_pp_microbatches = {2}
+    parallelism.pipeline_parallel_schedule = "{1}"  # where stages are built; the order comes from the CSV
+    parallelism.pipeline_parallel_schedule_csv = os.path.join(HERE, "schedule.csv")
+    # (layers + first less + last less) / layers_per_stage, rounded up, must be {3} stages
+    config.training.disable_cuda_graphs = True  # pipelines refuse them
+    config.training.steps = int(os.environ.get("STEPS", "20"))
+    config.profiler.enable_profiling = True
+    config.profiler.profile_freq = config.training.steps
+    config.profiler.save_traces_folder = "profile_traces"
+    config.dump_folder = os.path.join(HERE, "outputs")
+    return config
+)py",
+        schedule.ranks, builder, schedule.microbatches, schedule.stages);
+}
+
 // The command that the README describes; `record --engine torchtitan` runs it, too.
 std::string script(const Schedule& schedule, const std::string& builder)
 {
     return fmt::format(R"sh(#!/bin/sh
 # Starts TorchTitan with this schedule and leaves its traces in outputs/, here:
 #
-#     ./run.sh JOB.toml [more options of TorchTitan]
+#     ./run.sh MODULE:FUNCTION [more options of TorchTitan]     a configuration function, TorchTitan since 2026
+#     ./run.sh JOB.toml [more options of TorchTitan]            a TOML file, TorchTitan before
 #
 # PYTHON is the interpreter that has TorchTitan [python3], RANKS the number of processes [{0}; times the job's other degrees],
 # STEPS the number of steps, of which the last is traced [20].
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
-[ $# -ge 1 ] || {{ echo "run.sh: name the job's configuration, a TOML file" >&2; exit 2; }}
+[ $# -ge 1 ] || {{ echo "run.sh: name the job's configuration, MODULE:FUNCTION or a TOML file" >&2; exit 2; }}
 config=$1
 shift
 steps=${{STEPS:-20}}
+case $config in
+*.toml) ;;
+*:*)
+    export BASE="$config" STEPS="$steps" PYTHONPATH="$here${{PYTHONPATH:+:$PYTHONPATH}}"
+    exec "${{PYTHON:-python3}}" -m torch.distributed.run --standalone --nproc-per-node "${{RANKS:-{0}}}" -m torchtitan.train \
+        --module stagewright_job --config run "$@"
+    ;;
+*) echo "run.sh: $config: neither MODULE:FUNCTION nor a file *.toml" >&2; exit 2 ;;
+esac
 exec "${{PYTHON:-python3}}" -m torch.distributed.run --standalone --nproc-per-node "${{RANKS:-{0}}}" -m torchtitan.train \
     --job.config_file "$config" --job.dump_folder "$here/outputs" --training.steps "$steps" \
     --parallelism.pipeline_parallel_degree {0} --parallelism.pipeline_parallel_schedule {1} \
@@ -81,14 +144,15 @@ std::string readme(const Schedule& schedule, const std::string& builder, const s
                     schedule.microbatches, known.empty() ? "" : fmt::format("; the library's {}", known), source);
     text += fmt::format("**For PyTorch {} and later**{}. ", toText(torchNeeded(schedule)),
                         overlapsOps(schedule) ? " (2.9 brought overlapped pairs)" : "");
-    text += "Settings have their names in TorchTitan's `[parallelism]`, `[training]` and `[profiling]` sections. None "
-            "of this was verified on the job itself.\n\n";
+    text += "TorchTitan takes configurations as Python functions since 2026 (`stagewright_job.py`), and TOML files "
+            "before (`settings.toml`). None of this was verified on the job itself.\n\n";
     text += R"(| file | what it is |
 |---|---|
 | `schedule.csv` | the order, a line per rank: what `pipeline_parallel_schedule_csv` and `_load_csv` take ("compute_only") |
 | `schedule_comms.csv` | the same with PyTorch's sends and receives, for `_load_csv(…, format="compute_comms")`; TorchTitan does not read it |
-| `settings.toml` | what to paste into the job's configuration |
-| `run.sh` | starts the job with these settings: `./run.sh JOB.toml`; `stagewright record --engine torchtitan --config JOB.toml` does the same and imports the traces |
+| `stagewright_job.py` | a configuration function over yours with these settings: `--module stagewright_job --config run` |
+| `settings.toml` | the same to paste into a TOML file |
+| `run.sh` | starts the job: `./run.sh MODULE:FUNCTION` or `./run.sh JOB.toml`; `stagewright record --engine torchtitan --config …` does the same and imports the traces |
 
 ## What the job must meet
 
@@ -101,8 +165,9 @@ std::string readme(const Schedule& schedule, const std::string& builder, const s
                         "  added, divided by `pipeline_parallel_layers_per_stage` and rounded up, must give {}. Or "
                         "name the modules: `module_fqns_per_model_part`.\n",
                         schedule.stages, schedule.stages / schedule.ranks, schedule.stages);
-    text += fmt::format("- **{} microbatches**: `local_batch_size / pipeline_parallel_microbatch_size` must be {}.\n",
-                        schedule.microbatches, schedule.microbatches);
+    text += fmt::format("- **{0} microbatches**: `num_pp_microbatches = {0}`; before 2026 "
+                        "`local_batch_size / pipeline_parallel_microbatch_size` must be {0}.\n",
+                        schedule.microbatches);
     text += fmt::format("- **Stages on the CSV's ranks**: `pipeline_parallel_schedule = \"{}\"` places them so. The "
                         "table below must agree with the job's log\n"
                         "  (\"PP rank … is building stage_idx …\").\n",
@@ -136,6 +201,7 @@ Result<std::vector<std::pair<std::string, std::string>>> torchTitanFolder(const 
     STAGEWRIGHT_TRY(const auto builder, torchTitanSchedule(schedule));
     return std::vector<std::pair<std::string, std::string>>{{"schedule.csv", std::move(forms.computeOnly)},
                                                             {"schedule_comms.csv", std::move(forms.withMessages)},
+                                                            {"stagewright_job.py", configuration(schedule, builder)},
                                                             {"settings.toml", settings(schedule, builder)},
                                                             {"run.sh", script(schedule, builder)},
                                                             {"README.md", readme(schedule, builder, source)}};

@@ -1,6 +1,7 @@
 #include "app/cli/verbs/torch_recording.h"
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <memory>
 
@@ -286,6 +287,41 @@ Result<Recording> recordWithTorch(const RecordSettings& settings, const Setup& s
     return recording;
 }
 
+// The job's configuration as run.sh takes it: the path of a TOML file, or MODULE:FUNCTION.
+Result<std::string> titanConfig(const std::string& named)
+{
+    std::error_code error;
+    const fs::path file = fs::absolute(named, error);
+    if (!error && named.ends_with(".toml") && fs::is_regular_file(file, error)) return file.lexically_normal().string();
+    const std::size_t colon = named.find(':');
+    const auto isName = [](std::string_view text) {
+        return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+            return c == '.' || c == '_' || std::isalnum(static_cast<unsigned char>(c)) != 0;
+        });
+    };
+    if (colon != std::string::npos && isName(named.substr(0, colon)) && isName(named.substr(colon + 1))) return named;
+    return fail(ErrorCode::Usage,
+                fmt::format("--config {}: there is no such TOML file, and it is not a MODULE:FUNCTION", named),
+                "name the job's configuration as its TorchTitan takes it: llama3:llama3_debugmodel, or job.toml");
+}
+
+Result<void> takesConfig(const PythonFound& python, const std::string& config)
+{
+    if (!python.titan)
+        return fail(ErrorCode::Unavailable, fmt::format("{}: TorchTitan is not installed", python.path),
+                    "install torchtitan in it, or name another with --python FILE");
+    const bool toml = config.ends_with(".toml");
+    if (python.titan->contains(toml ? "toml" : "functions")) return {};
+    if (python.titan->empty())
+        return fail(ErrorCode::Unavailable,
+                    fmt::format("{}: its TorchTitan takes neither TOML files nor configuration functions", python.path),
+                    "export --format torchtitan writes what to set by hand");
+    return fail(ErrorCode::Usage,
+                fmt::format("--config {}: the TorchTitan of {} takes {}", config, python.path,
+                            toml ? "configuration functions, not TOML files" : "TOML files, not functions"),
+                toml ? "give MODULE:FUNCTION, for example llama3:llama3_debugmodel" : "give the job's TOML file");
+}
+
 Result<Recording> recordWithTitan(const RecordSettings& settings, const Setup& setup, Session& session)
 {
     if (settings.steps < fewestTitanSteps)
@@ -293,15 +329,12 @@ Result<Recording> recordWithTitan(const RecordSettings& settings, const Setup& s
                     fmt::format("--steps {}: TorchTitan's profiler warms up for three steps and traces the next",
                                 settings.steps),
                     fmt::format("give --steps {} or more", fewestTitanSteps));
-    std::error_code error;
-    const fs::path config = fs::absolute(setup.config, error);
-    if (error || !fs::is_regular_file(config, error))
-        return fail(ErrorCode::Usage, fmt::format("--config {}: there is no such file", setup.config),
-                    "name the job's TOML file");
+    STAGEWRIGHT_TRY(const auto config, titanConfig(setup.config));
     for (const auto& checked : settings.schedules) // before the first is run
         if (auto can = torchTitanFolder(checked->given(), "stagewright record"); !can)
             return tl::unexpected(std::move(can.error()).with(checked->given().name));
     STAGEWRIGHT_TRY(auto python, choosePython(setup.python, false, session.stop()));
+    STAGEWRIGHT_CHECK(takesConfig(python, config));
     STAGEWRIGHT_CHECK(mayUseFolder(setup.job));
     STAGEWRIGHT_CHECK(mayAddRuns(settings.file));
     STAGEWRIGHT_TRY(auto stream, streamOf(settings));
@@ -311,9 +344,7 @@ Result<Recording> recordWithTitan(const RecordSettings& settings, const Setup& s
     for (const auto& checked : settings.schedules) {
         const Schedule& schedule = checked->given();
         STAGEWRIGHT_TRY(auto folder, jobFolder(settings, setup, schedule));
-        const TitanRun run{python.path,    python.torch,
-                           folder,         config.lexically_normal().string(),
-                           settings.steps, settings.training.timeoutSeconds};
+        const TitanRun run{python.path, python.torch, folder, config, settings.steps, settings.training.timeoutSeconds};
         auto ran = runTitan(schedule, run, before, total, settings, stream.get(), session, recording);
         if (!ran) recording.stopped = std::move(ran.error());
         if (recording.stopped) break;
