@@ -303,7 +303,7 @@ private:
             if ((span.flags & SpanDiscarded) != 0 || m_ops.heldFor(busy[i]) != noSpan) continue;
             Nanos ready = always;
             for (const Input& input : m_replays.inputs().of(m_rank, i)) ready = std::max(ready, input.arrival);
-            Candidate& best = ruleOf(span.op.kind).holdsActivation ? m_holding[i] : m_freeing[i];
+            Candidate& best = takesActivation(span.op.kind) ? m_holding[i] : m_freeing[i];
             if (ready <= best.ready) best = {ready, busy[i]};
         }
     }

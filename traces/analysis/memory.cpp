@@ -115,11 +115,11 @@ std::vector<RankMemory> memoryByRank(const Timeline& timeline, int step)
     for (std::size_t rank = 0; rank < out.size(); ++rank)
         for (std::size_t c = 0; c < memoryCategoryCount; ++c) {
             const auto category = static_cast<MemoryCategory>(c);
-            const MemorySeries series = memorySeries(timeline, static_cast<int>(rank), category, step);
+            const MemorySeries series = memorySeries(timeline, static_cast<int>(rank), step, category);
             out[rank].peak[c] = series.peak;
             if (category != MemoryCategory::Activations) continue;
             out[rank].peakTime = series.peakTime;
-            out[rank].holders = holdersAt(timeline, static_cast<int>(rank), category, series.peakTime);
+            out[rank].holders = holdersAt(timeline, static_cast<int>(rank), series.peakTime, category);
         }
     return out;
 }
