@@ -73,6 +73,20 @@ private slots:
         QVERIFY(reportTables(context).empty());
     }
 
+    // What a run lacks first is what its errors name.
+    void withoutAScheduleNothingIsSimulated()
+    {
+        Run run = samples::simulatedRun("1f1b", 4, 8);
+        run.schedule.reset();
+        run.costs.reset();
+        run.timeline = TimelineBuilder(Provenance::Imported, "wall", 4).build().value();
+        const StepContext context(run, 0);
+        QVERIFY(!context.costs());
+        QVERIFY(!context.executed());
+        QCOMPARE(context.executed().error().message, std::string("run 1f1b has no schedule to simulate"));
+        QCOMPARE(context.residuals().error().message, std::string("run 1f1b has no schedule to predict from"));
+    }
+
     // A timeline alone has all but costs; a step that is not there is empty.
     void ofATimelineAlone()
     {

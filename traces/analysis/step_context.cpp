@@ -83,6 +83,7 @@ const Result<CostModel>& StepContext::costs() const
 const Result<ExecutedRun>& StepContext::executed() const
 {
     return m_executed.get([this] {
+        if (!run().schedule) return executedRun(run()); // the error that comes first
         return costs().and_then([this](const CostModel& own) { return executedRun(run(), own, CostsAre::Own); });
     });
 }

@@ -6,8 +6,8 @@
 #include <QCoreApplication>
 
 #include "traces/analysis/collective_uses.h"
-#include "traces/analysis/critical_path.h"
 #include "traces/analysis/kernels.h"
+#include "traces/analysis/step_context.h"
 #include "traces/report/run_report.h"
 #include "traces/step/step_ops.h"
 #include "widgets/sentence.h"
@@ -327,11 +327,12 @@ std::shared_ptr<const TimelinePanel> makePanel(std::shared_ptr<const Timeline> t
             options.report != nullptr && options.report->step == analysed && options.report->noOps.empty()
                 ? options.report
                 : nullptr;
+        const StepContext context(t, analysed, BubbleOptions{options.memoryCap});
         if (known != nullptr)
             panel->bubbles = known->bubbles;
-        else if (auto report = analyseBubbles(t, analysed, BubbleOptions{options.memoryCap}))
-            panel->bubbles = std::move(*report);
-        for (const CriticalLink& link : known != nullptr ? known->criticalPath : criticalPath(StepOps(t, analysed)))
+        else if (context.bubbles())
+            panel->bubbles = *context.bubbles();
+        for (const CriticalLink& link : known != nullptr ? known->criticalPath : context.criticalPath())
             panel->critical.push_back(link.span);
         std::sort(panel->critical.begin(), panel->critical.end());
     }
