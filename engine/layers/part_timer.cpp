@@ -12,8 +12,9 @@ void PartTimer::start(DeviceClock* clock, bool cpu, std::size_t parts)
     m_on = true;
     m_samples.assign(parts, {});
     for (Part& part : m_samples)
-        for (const OpKind kind : {OpKind::Forward, OpKind::InputGrad, OpKind::WeightGrad})
-            part.kinds[static_cast<std::size_t>(kind)].reserve(mostSamples);
+        for (const KindTraits& kind : allKinds())
+            if (isForward(kind.kind) || isSplitBackward(kind.kind))
+                part.kinds[static_cast<std::size_t>(kind.kind)].reserve(mostSamples);
     m_settled.assign(parts, {});
 }
 

@@ -257,11 +257,9 @@ Result<Edited> splitBackward(const Schedule& schedule, const std::vector<OpPosit
                                const bool pairGoesOn = entry.pairId >= 0 && i + 1 < row.entries.size() &&
                                                        row.entries[i + 1].pairId == entry.pairId;
                                if (chosen[i] != 0 && isFullBackward(entry.op.kind)) {
-                                   entry.op.kind = OpKind::InputGrad;
+                                   late.push_back(asWeightGrad(entry.op));
+                                   entry.op = asInputGrad(entry.op);
                                    made.push_back(static_cast<int>(after.size()));
-                                   Op weight = entry.op;
-                                   weight.kind = OpKind::WeightGrad;
-                                   late.push_back(weight);
                                }
                                after.push_back(entry);
                                if (pairGoesOn) continue;
@@ -320,7 +318,7 @@ Result<Edited> mergeBackward(const Schedule& schedule, const std::vector<OpPosit
                 if (goes[i] != 0) continue;
                 EditRow::Entry entry = row.entries[i];
                 if (becomes[i] != 0) {
-                    entry.op.kind = OpKind::Backward;
+                    entry.op = asBackward(entry.op);
                     made.push_back(static_cast<int>(after.size()));
                 }
                 after.push_back(entry);
@@ -355,8 +353,7 @@ Result<Edited> insertRecompute(const Schedule& schedule, const std::vector<OpPos
                 if (isReturn(entry.op.kind) &&
                     std::any_of(wanted.begin(), wanted.end(), [&](const Op& op) { return overlaps(op, entry.op); }) &&
                     std::none_of(has.begin(), has.end(), [&](const Op& op) { return overlaps(op, entry.op); })) {
-                    Op again = entry.op;
-                    again.kind = OpKind::Recompute;
+                    Op again = asRecompute(entry.op);
                     again.half = 0;
                     has.push_back(again);
                     if (second) { // before the pair
@@ -434,16 +431,17 @@ std::vector<Op> unplacedOps(const Schedule& schedule)
     for (std::size_t s = 0; s < stages; ++s)
         for (std::size_t j = 0; j < microbatches; ++j) {
             const char there = has[s * microbatches + j];
-            auto lacks = [&](char bit, OpKind kind) {
-                if ((there & bit) == 0) out.push_back(makeOp(kind, static_cast<int>(s), static_cast<int>(j)));
+            auto lacks = [&](char bit, const Op& op) {
+                if ((there & bit) == 0) out.push_back(op);
             };
-            lacks(HasF, OpKind::Forward);
+            const Op forward = makeForward(static_cast<int>(s), static_cast<int>(j));
+            lacks(HasF, forward);
             if ((there & HasB) != 0) continue;
             if ((there & (HasI | HasW)) != 0 || (splits && !whole)) {
-                lacks(HasI, OpKind::InputGrad);
-                lacks(HasW, OpKind::WeightGrad);
+                lacks(HasI, asInputGrad(forward));
+                lacks(HasW, asWeightGrad(forward));
             } else {
-                lacks(HasB, OpKind::Backward);
+                lacks(HasB, asBackward(forward));
             }
         }
     return out;

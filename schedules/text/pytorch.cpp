@@ -98,10 +98,12 @@ std::optional<PyTorchNearest> nearestForPyTorch(const Schedule& given)
         nearest.name = recognise(stripped);
         std::string what;
         for (const std::string_view title : dropped) what += fmt::format("{}{}", what.empty() ? "" : ", ", title);
-        nearest.sentence = fmt::format(
-            "the nearest it can run: {} without {} ops{}", nearest.name.empty() ? "the same order" : nearest.name, what,
-            dropped.contains(ruleOf(OpKind::Recompute).title) ? "; PyTorch recomputes through activation checkpointing"
-                                                              : "");
+        const bool recomputes = std::ranges::any_of(allKinds(), [&dropped](const KindTraits& kind) {
+            return isRecompute(kind.kind) && dropped.contains(kind.title);
+        });
+        nearest.sentence = fmt::format("the nearest it can run: {} without {} ops{}",
+                                       nearest.name.empty() ? "the same order" : nearest.name, what,
+                                       recomputes ? "; PyTorch recomputes through activation checkpointing" : "");
         nearest.schedule = std::move(stripped);
         return nearest;
     }

@@ -4,7 +4,7 @@
 set -u
 root=$1
 cd "$root" || exit 2
-most=13
+most=10
 files=$(find schedules profiler engine traces widgets app -type f -regex '.*\.\(cpp\|h\|cu\|cuh\)' |
     grep -vE '^schedules/(model|library|heuristic|plan)/' | sort | xargs grep -l 'OpKind::')
 count=$(printf '%s' "$files" | grep -c .)
