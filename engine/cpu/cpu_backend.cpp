@@ -191,8 +191,8 @@ Result<std::unique_ptr<Backend>> backends::cpu(const DeviceOptions& options)
     if (!options.blas.empty()) STAGEWRIGHT_CHECK(cpu::gemmNamed(options.blas));
     if (options.precision != Precision::Bf16) return std::make_unique<CpuBackend>(options.blas, nullptr);
     if (!options.blas.empty() && options.blas != "onednn")
-        return fail(ErrorCode::Usage, "library " + options.blas + ": on the CPU only oneDNN multiplies in bf16",
-                    "use --products onednn, or --precision fp32");
+        return fail(ErrorCode::Usage, "BLAS " + options.blas + ": on the CPU only oneDNN multiplies in bf16",
+                    "use --blas onednn, or --precision fp32");
     STAGEWRIGHT_TRY(auto bf16, cpu::bf16Gemm());
     return std::make_unique<CpuBackend>(options.blas, bf16);
 }

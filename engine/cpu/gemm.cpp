@@ -142,8 +142,8 @@ Result<const Gemm*> gemmNamed(std::string_view name)
     if (name == "openblas") return tl::unexpected(openBlasMissing());
     if (name == "onednn")
         return fail(ErrorCode::Unavailable, "oneDNN is not installed",
-                    "apt-get install libdnnl2, or use --products openblas");
-    return fail(ErrorCode::Usage, fmt::format("unknown library {} of matrix products", name), "use openblas or onednn");
+                    "apt-get install libdnnl2, or use --blas openblas");
+    return fail(ErrorCode::Usage, fmt::format("unknown BLAS {}", name), "use openblas or onednn");
 }
 
 Result<const Bf16Gemm*> bf16Gemm()

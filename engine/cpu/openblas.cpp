@@ -159,7 +159,7 @@ public:
                     fmt::format("GEMMs of {} {} need {} MiB of address space for OpenBLAS; {}", wanted,
                                 wanted == 1 ? "rank" : "ranks", (static_cast<std::size_t>(wanted) * bufferBytes) >> 20,
                                 addressLimit()),
-                    fmt::format("{}, use fewer ranks, or --products onednn", raiseLimit));
+                    fmt::format("{}, use fewer ranks, or --blas onednn", raiseLimit));
     }
 
     void multiply(bool transposeA, bool transposeB, int rows, int columns, int depth, float alpha, Matrix a, Matrix b,

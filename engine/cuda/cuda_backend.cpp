@@ -334,8 +334,8 @@ private:
 Result<std::unique_ptr<Backend>> backends::cuda(const DeviceOptions& options)
 {
     if (!options.blas.empty())
-        return fail(ErrorCode::Usage, "library " + options.blas + ": the cuda backend multiplies with cuBLASLt",
-                    "leave --products out");
+        return fail(ErrorCode::Usage, "BLAS " + options.blas + ": the cuda backend multiplies with cuBLASLt",
+                    "leave --blas out");
     return std::make_unique<CudaBackend>(options);
 }
 

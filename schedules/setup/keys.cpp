@@ -175,9 +175,9 @@ std::vector<SetupKey> allKeys()
          "fp32, tf32 (GPUs only) or bf16 with fp32 master weights, on the processor by oneDNN [bf16 on GPUs, "
          "else fp32]",
          oneOf({"fp32", "tf32", "bf16"}), "the model trains in fp32 under PyTorch"},
-        {"--products", &S::products, devices, "NAME",
-         "Library of the processor's matrix products: openblas or onednn [the faster one, measured once]",
-         oneOf({"openblas", "onednn"}), "PyTorch chooses its own matrix library"},
+        {"--products,--blas", &S::blas, devices, "NAME",
+         "BLAS of the processor: openblas or onednn [the faster one, measured once]",
+         oneOf({"openblas", "onednn"}), "PyTorch chooses its own BLAS"},
         {"--sharing", &S::sharing, trains, "HOW",
          "How ranks share a GPU: queues side by side, partitions of its multiprocessors, or serialised, one op "
          "at a time, placed by the virtual clock [queues where each rank has its own GPU, else serialised]",

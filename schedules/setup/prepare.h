@@ -64,7 +64,7 @@ Result<ChannelChoice> chooseChannels(const Schedule& schedule, bool lowered, con
 // Says which of the given options a schedule has no use for because it has a single rank.
 void noteUnusedAlone(const Schedule& schedule, std::initializer_list<std::pair<const char*, bool>> given,
                      const SetupSources& sources);
-// Of a schedule that need not be valid, as it is run: lowered by the rule, or by the just-in-time rule where the
+// A schedule that need not be valid, as it is run: lowered by the rule, or by the just-in-time rule where the
 // channels matter and it is not lowered yet (with a note). One that can't be lowered (it is not valid) comes back as it
 // is.
 struct LoweredChoice {

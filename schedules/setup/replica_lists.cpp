@@ -47,7 +47,7 @@ Result<void> readRules(const Setup& options, ReplicaLists& choice)
     return options.reduce.empty() ? Result<void>() : readReduce(options.reduce, choice);
 }
 
-// Of a schedule that stands for so many replicas.
+// The schedule stands for so many replicas.
 Result<void> checkHolders(const Schedule& schedule, const StateSharding& sharding, int standsFor)
 {
     for (int stage = 0; stage < schedule.placement.stages(); ++stage) {

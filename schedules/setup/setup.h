@@ -54,7 +54,7 @@ struct Setup {
     std::string memoryLimit, rankMemory;
     std::string backend;      // empty: as the verb says
     std::vector<int> devices; // empty: all
-    std::string precision, products, sharing, transport;
+    std::string precision, blas, sharing, transport;
     std::string clock = "auto";
     double timeout = 120; // seconds
     bool noTrace = false;

@@ -266,7 +266,7 @@ run measured record -s gpipe -p 2 -m 2 --model layers=2,hidden=32,heads=2,seq=16
 expect_code 0
 if [ -s cache/stagewright/products ]; then # else there is one library only, and nothing to measure
     run measured report speed.stagewright
-    expect_out "products +(openblas|onednn): [0-9]+ GFLOP/s a core with this model, [0-9.]+ % of the machine's best; ops reach [0-9]+ GFLOP/s"
+    expect_out "BLAS +(openblas|onednn): [0-9]+ GFLOP/s a core with this model, [0-9.]+ % of the machine's best; ops reach [0-9]+ GFLOP/s"
     run measured devices
     expect_out 'products_best: measured: .* GFLOP/s a core \(hidden 32, 64 tokens\)'
 fi

@@ -41,7 +41,7 @@ struct AnalysisInfo {
     std::vector<TableColumn> (*columns)();
     // Why the run has no such table: a clause, lower case; empty: it has.
     std::string (*unknown)(const Run& run);
-    // Of a run, called where unknown() is empty. A step that is empty or does not exist gives no rows or zeros.
+    // Called where unknown() is empty. A step that is empty or does not exist gives no rows or zeros.
     Result<AnalysisRows> (*rows)(const StepContext& context);
     bool ofEveryStep = false; // its rows are made from all steps, whichever is asked for: a report must read them all
     ReportPart part = ReportPart::None;

@@ -107,7 +107,7 @@ std::vector<IdleCause> causesByGain(const IdleByCause& byCause, const LeverTable
 // stopped: what follows is not simulated. base: simulate() of the subject, where it is there already.
 LeverTable leversOf(const LeverSubject& subject, const std::stop_token& stop = {}, const SimResult* base = nullptr);
 
-// Of a run's step; a failure to build the subject becomes the table's reason. Steps of more than mostLeverOps ops are
+// The levers of a run's step; a failure to build the subject becomes the table's reason. Steps of more than mostLeverOps ops are
 // not simulated.
 inline constexpr std::size_t mostLeverOps = 2'000'000;
 LeverTable leversOf(const StepContext& context);

@@ -44,7 +44,7 @@ public:
     const std::vector<CriticalLink>& criticalPath() const;
     const std::vector<OpSlack>& slack() const;
     const std::vector<RankMemory>& memory() const; // by rank; empty where the timeline has none
-    // Of a run:
+    // What it knows of the run:
     const Result<CostModel>& costs() const;      // costsOf()
     const Result<ExecutedRun>& executed() const; // with these costs, as likewise:
     const Result<SimResult>& simulated() const;

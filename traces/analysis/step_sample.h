@@ -45,7 +45,7 @@ struct StepSamples {
 inline constexpr std::size_t mostSampledOps = 200'000;
 // Which these are: of `steps` steps those from `first` on, `spansOfFirst` the spans of that one, `spans` of all.
 std::vector<int> sampledSteps(int first, int steps, std::int64_t spansOfFirst, std::int64_t spans);
-// Of a run, whichever step is shown. stopped: of the steps until then
+// Over the steps of a run, whichever is shown; where it is stopped, over those until then.
 StepSamples sampleSteps(const StepContext& shown);
 
 } // namespace stagewright

@@ -107,7 +107,7 @@ struct ReportOptions {
     bool withoutSteps = false; // a run without a complete step gives a report of nothing, not an error
 };
 
-// Of the step that is asked for, for its report and its tables. Usage: the run has no such step. Invalid: no timeline,
+// The context of the step that is asked for, for its report and its tables. Usage: the run has no such step. Invalid: no timeline,
 // or no complete step.
 Result<std::shared_ptr<const StepContext>> contextOf(const Run& run, const ReportOptions& options = {});
 // On any thread. Cancelled: stop.

@@ -17,7 +17,7 @@ struct ReportTable : AnalysisRows {
     std::string unknown; // why there are no rows: a clause, lower case; empty: the run has the table
 };
 
-// Of a run, on any thread. A step it doesn't have gives no rows or zeros.
+// May be called on any thread. A step that the run does not have gives no rows or zeros.
 ReportTable reportTable(const AnalysisInfo& analysis, const StepContext& context);
 // in the order of analyses.def; stopped: the first ones
 std::vector<ReportTable> reportTables(const StepContext& context);

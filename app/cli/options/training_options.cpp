@@ -16,7 +16,7 @@ DeviceOptions deviceOptionsOf(const Setup& setup)
 {
     DeviceOptions device;
     device.devices = setup.devices;
-    device.blas = setup.products;
+    device.blas = setup.blas;
     device.precision = setup.precision == "fp32"   ? Precision::Fp32
                        : setup.precision == "tf32" ? Precision::Tf32
                        : setup.precision == "bf16" ? Precision::Bf16

@@ -41,8 +41,8 @@ std::string environmentFact(const Run& run, std::string_view key)
     return {};
 }
 
-// The library of a CPU's matrix products, its speed against the machine's best, and what the ops reach with it.
-std::string productsText(const Run& run, int step)
+// The BLAS of a CPU, its speed against the machine's best, and what the ops reach with it.
+std::string blasText(const Run& run, int step)
 {
     const auto rate = [&run](std::string_view key) {
         return std::strtod(environmentFact(run, key).c_str(), nullptr) * 1e-9;
@@ -146,8 +146,8 @@ std::string headlineText(const Run& run, const RunReport& figures, bool colour)
     if (const Metric* loss = run.metric("loss"); loss && !loss->values.empty())
         table.add({"loss", fmt::format("{:.3f} → {:.3f} nats over {}", loss->values.front(), loss->values.back(),
                                        plural(static_cast<long long>(loss->values.size()), "step"))});
-    if (std::string products = productsText(run, figures.step); !products.empty())
-        table.add({"products", std::move(products)});
+    if (std::string blas = blasText(run, figures.step); !blas.empty())
+        table.add({"BLAS", std::move(blas)});
     if (std::string processes = processesText(run); !processes.empty()) table.add({"processes", std::move(processes)});
     if (std::string weights = weightsText(run); !weights.empty()) table.add({"weights", std::move(weights)});
     return text + table.text(colour);
