@@ -519,7 +519,7 @@ private slots:
         costs.sizes = {1, 1, 2};
         const auto slowRanks = [&] {
             std::vector<std::string> names;
-            for (const Lever& lever : leversOf(simulatedRun(schedule, costs).value(), 0).levers)
+            for (const Lever& lever : leversOf(StepContext(simulatedRun(schedule, costs).value(), 0)).levers)
                 if (lever.kind == LeverKind::Rank) names.push_back(lever.name);
             return names;
         };
@@ -539,7 +539,7 @@ private slots:
         for (StageMemory& stage : costs.memory) stage.boundary = 1'000'000; // 1 ms at this speed
         costs.links.all = {rankShare / 10, speed};
         costs.memory[1].boundary = 4'000'000;
-        const auto levers = [&] { return leversOf(simulatedRun(schedule, costs).value(), 0); };
+        const auto levers = [&] { return leversOf(StepContext(simulatedRun(schedule, costs).value(), 0)); };
         const auto named = [](const LeverTable& table) {
             std::vector<std::string> names;
             for (const Lever& lever : table.levers)
