@@ -18,7 +18,7 @@ namespace {
 
 DeviceEnd* endOf(RankRun& rank) { return rank.memory ? rank.memory->end() : nullptr; }
 
-// What this process tells the others: a failure, or for each rank here the name of its device.
+// What this process sends to the others: a failure, or for each rank here the name of its device.
 std::vector<std::byte> ownDevices(TrainingState& state)
 {
     std::string failure;

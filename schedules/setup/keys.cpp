@@ -176,8 +176,8 @@ std::vector<SetupKey> allKeys()
          "else fp32]",
          oneOf({"fp32", "tf32", "bf16"}), "the model trains in fp32 under PyTorch"},
         {"--products,--blas", &S::blas, devices, "NAME",
-         "BLAS of the processor: openblas or onednn [the faster one, measured once]",
-         oneOf({"openblas", "onednn"}), "PyTorch chooses its own BLAS"},
+         "BLAS of the processor: openblas or onednn [the faster one, measured once]", oneOf({"openblas", "onednn"}),
+         "PyTorch chooses its own BLAS"},
         {"--sharing", &S::sharing, trains, "HOW",
          "How ranks share a GPU: queues side by side, partitions of its multiprocessors, or serialised, one op "
          "at a time, placed by the virtual clock [queues where each rank has its own GPU, else serialised]",

@@ -6,6 +6,7 @@ cd "$root" || exit 1
 declared=$({
     grep -rhoE '\.id = "[A-Za-z0-9]+"' app/ui
     grep -hE '^constexpr std::array<ActionId' app/ui/*/*.cpp
+    grep -hE '^ *\{MemoryCategory::' schedules/model/memory_category.h # an action a category
 } | grep -oE '"[A-Za-z0-9]+"' | sort -u)
 used=$({
     grep -rnoE '(\b(a|all|actions)|actions\(\))\["[A-Za-z0-9]+"\]' app/ui tests/ui

@@ -64,7 +64,7 @@ void Coverage::merge()
 Nanos Coverage::until(Nanos time)
 {
     if (m_parts.empty() || time < m_parts.front().begin) return 0;
-    const auto holds = [&](std::size_t at) { // the last part that begins by then
+    const auto holds = [&](std::size_t at) { // the last part that starts by then
         return m_parts[at].begin <= time && (at + 1 == m_parts.size() || time < m_parts[at + 1].begin);
     };
     for (std::size_t i = 0; i < 2 && m_near + 1 < m_parts.size() && !holds(m_near); ++i) ++m_near;

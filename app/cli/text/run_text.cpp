@@ -146,8 +146,7 @@ std::string headlineText(const Run& run, const RunReport& figures, bool colour)
     if (const Metric* loss = run.metric("loss"); loss && !loss->values.empty())
         table.add({"loss", fmt::format("{:.3f} → {:.3f} nats over {}", loss->values.front(), loss->values.back(),
                                        plural(static_cast<long long>(loss->values.size()), "step"))});
-    if (std::string blas = blasText(run, figures.step); !blas.empty())
-        table.add({"BLAS", std::move(blas)});
+    if (std::string blas = blasText(run, figures.step); !blas.empty()) table.add({"BLAS", std::move(blas)});
     if (std::string processes = processesText(run); !processes.empty()) table.add({"processes", std::move(processes)});
     if (std::string weights = weightsText(run); !weights.empty()) table.add({"weights", std::move(weights)});
     return text + table.text(colour);
