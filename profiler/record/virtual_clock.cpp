@@ -138,8 +138,8 @@ Result<void> placeOnVirtualClock(StepRecord& record, const Links& links, Nanos b
     const StepArrivals arrivals(schedule, record.schedule->index(), rules, placed->end);
     for (RecordedMessage& message : record.messages) {
         const std::vector<RecordedOp>& to = record.ops[static_cast<std::size_t>(message.toRank)];
-        const int offset = message.key.gradient ? 1 : -1;
-        message.sent = record.ops[static_cast<std::size_t>(message.fromRank)][message.fromOp].end;
+        const RecordedOp& from = record.ops[static_cast<std::size_t>(message.fromRank)][message.fromOp];
+        message.sent = from.end;
         const auto idOf = [&](int rank, std::size_t op) {
             return static_cast<std::uint32_t>(placed->indexOf(
                 rank, static_cast<std::size_t>(record.ops[static_cast<std::size_t>(rank)][op].position)));
@@ -147,7 +147,7 @@ Result<void> placeOnVirtualClock(StepRecord& record, const Links& links, Nanos b
         message.arrival = message.available =
             begin + arrivals
                         .between(idOf(message.fromRank, message.fromOp), idOf(message.toRank, message.toOp),
-                                 to[message.toOp].op, message.toRank, offset)
+                                 to[message.toOp].op, message.toRank, from.op.stage)
                         .arrival;
         const Nanos idleFrom = message.toOp == 0 ? begin : to[message.toOp - 1].end;
         message.waitBegin = message.available > idleFrom ? idleFrom : -1;
