@@ -51,22 +51,32 @@ Result<void> setCosts(Settings& settings, const std::string& word, std::string_v
     return {};
 }
 
-Result<void> setWhole(int& out, const std::string& word, std::string_view value, int least, int most)
-{
-    const auto number = wholeOf(value);
-    if (!number || *number < least || *number > most)
-        return wrongSetting(word, fmt::format("'{}' is not a whole number from {} to {}", value, least, most));
-    out = *number;
-    return {};
-}
+// Keys of a canvas beside those of a setup.
+struct OwnNumber {
+    std::string_view name;
+    double Settings::*place;
+    double least;
+};
+constexpr OwnNumber ownNumbers[] = {
+    {"head", &Settings::head, 0}, {"share", &Settings::share, 1e-6}, {"parameters", &Settings::parameters, 0}};
+struct OwnList {
+    std::string_view name;
+    std::vector<double> Settings::*place;
+};
+constexpr OwnList ownLists[] = {{"layers", &Settings::layers}, {"slow", &Settings::slow}};
 
-Result<void> setReal(double& out, const std::string& word, std::string_view value, double least, double most)
+// In the order in which they are written; costs are of several kinds, link and launch parts of a disturbance.
+constexpr std::string_view everyName[] = {"ranks",      "microbatches", "chunks",   "costs",  "comm",   "cap",
+                                          "recompute",  "hoist",        "keep",     "layers", "head",   "share",
+                                          "slow",       "link",         "replicas", "shard",  "gather", "reduce",
+                                          "parameters", "sends",        "lower"};
+
+Result<double> numberFrom(const std::string& word, std::string_view text, double least)
 {
-    const auto number = numberOf(value);
-    if (!number || *number < least || *number > most)
-        return wrongSetting(word, fmt::format("'{}' is not a number from {} to {}", value, least, most));
-    out = *number;
-    return {};
+    const auto number = numberOf(text);
+    if (!number || *number < least || *number > 1e6)
+        return wrongSetting(word, fmt::format("'{}' is not a number from {} to {}", text, least, 1e6));
+    return *number;
 }
 
 Result<void> setList(std::vector<double>& out, const std::string& word, std::string_view value)
@@ -81,86 +91,88 @@ Result<void> setList(std::vector<double>& out, const std::string& word, std::str
     return {};
 }
 
-Result<void> setSharing(Settings& settings, const std::string& word, std::string_view key, std::string_view value)
+// What a key of the command line takes, and smaller shapes.
+Result<void> setOfSetup(Settings& settings, const std::string& word, const SetupKey& key, std::string_view value)
 {
-    const auto taken = [&](const auto& read, std::string& out) -> Result<void> {
-        if (!read) return wrongSetting(word, read.error().message, read.error().remedy);
-        out = std::string(value);
-        return {};
-    };
-    if (key == "shard") return taken(parseSharding(value), settings.shard);
-    if (key == "reduce") return taken(parseReduce(value), settings.reduce);
-    ShardRules rules;
-    return taken(parseGather(value, rules), settings.gather);
+    const auto good = [&]() -> Result<void> {
+        ShardRules rules;
+        const auto most = [&](int number) { return wholeNumber(1, number)(std::string(value)); };
+        const std::string name = key.name();
+        std::string fault = name == "ranks" ? most(mostRanks) : name == "microbatches" ? most(mostMicrobatches) : "";
+        if (!fault.empty()) return fail(ErrorCode::Usage, std::move(fault));
+        if (name == "shard") STAGEWRIGHT_CHECK(parseSharding(value));
+        if (name == "reduce") STAGEWRIGHT_CHECK(parseReduce(value));
+        if (name == "gather") STAGEWRIGHT_CHECK(parseGather(value, rules));
+        if (name == "recompute") STAGEWRIGHT_CHECK(parseRecompute(value, 4096));
+        return setKey(settings, key, value);
+    }();
+    return good ? good : wrongSetting(word, good.error().message, good.error().remedy);
 }
 
 Result<void> setOne(Settings& settings, const std::string& word)
 {
     const KeyValue given = keyValueOf(word);
-    const std::string_view key = given.key, value = given.value.value_or("");
-    if (key == "hoist" && !given.value) {
-        settings.hoist = true;
+    const std::string_view name = given.key;
+    const std::string_view value = given.value.value_or(name == "hoist" ? "yes" : "");
+    if (name == "costs") return setCosts(settings, word, value);
+    if (name == "cap" && value == "none") {
+        settings.cap.reset();
         return {};
     }
-    if (key == "hoist") {
-        settings.hoist = value == "yes";
-        return value == "yes" || value == "no" ? Result<void>{} : wrongSetting(word, "it takes yes or no");
+    if (name == "cap") {
+        STAGEWRIGHT_TRY(settings.cap, numberFrom(word, value, 0));
+        return {};
     }
-    if (key == "ranks") return setWhole(settings.ranks, word, value, 1, mostRanks);
-    if (key == "microbatches") return setWhole(settings.microbatches, word, value, 1, mostMicrobatches);
-    if (key == "chunks") return setWhole(settings.chunks, word, value, 0, 16);
-    if (key == "costs") return setCosts(settings, word, value);
-    if (key == "comm") return setReal(settings.comm, word, value, 0, 1e6);
-    if (key == "replicas") return setWhole(settings.replicas, word, value, 1, 4096);
-    if (key == "parameters") return setReal(settings.parameters, word, value, 0, 1e6);
-    if (key == "shard" || key == "gather" || key == "reduce") return setSharing(settings, word, key, value);
-    if (key == "keep") return setReal(settings.keep, word, value, 0, 1);
-    if (key == "head") return setReal(settings.head, word, value, 0, 1e6);
-    if (key == "share") return setReal(settings.share, word, value, 1e-6, 1e6);
-    if (key == "layers") return setList(settings.layers, word, value);
-    if (key == "slow") return setList(settings.slow, word, value);
-    if (key == "cap") {
-        if (value == "none") {
-            settings.cap.reset();
+    for (const OwnNumber& own : ownNumbers)
+        if (own.name == name) {
+            STAGEWRIGHT_TRY(settings.*own.place, numberFrom(word, value, own.least));
             return {};
         }
-        double cap = 0;
-        auto set = setReal(cap, word, value, 0, 1e6);
-        if (set) settings.cap = cap;
-        return set;
-    }
-    if (key == "recompute") {
-        auto stages = parseRecompute(value, 4096);
-        if (!stages) return wrongSetting(word, stages.error().message, stages.error().remedy);
-        settings.recompute = std::string(value);
-        return {};
-    }
-    if ((key == "link" || key == "launch") && value == "none") {
-        settings.disturbed.clear();
-        return {};
-    }
-    if (key == "link" || key == "launch") {
+    for (const OwnList& own : ownLists)
+        if (own.name == name) return setList(settings.*own.place, word, value);
+    if (name == "link" || name == "launch") {
+        if (value == "none") {
+            settings.perturb.clear();
+            return {};
+        }
         auto read = parsePerturbation(word, mostRanks);
         if (!read) return wrongSetting(word, read.error().message, read.error().remedy);
-        settings.disturbed += (settings.disturbed.empty() ? "" : ",") + word;
+        settings.perturb.push_back(word);
         return {};
     }
-    if (key == "sends") {
-        settings.rendezvous = value == "rendezvous";
-        return value == "rendezvous" || value == "buffered" ? Result<void>{}
-                                                            : wrongSetting(word, "it takes buffered or rendezvous");
-    }
-    if (key == "lower") {
-        if (value != "none")
-            if (auto read = parseLowering(value); !read)
-                return wrongSetting(word, read.error().message, read.error().remedy);
-        settings.lower = value == "none" ? std::string() : std::string(value);
-        return {};
-    }
+    if (std::find(std::begin(everyName), std::end(everyName), name) != std::end(everyName))
+        return setOfSetup(settings, word, *findSetupKey(name), value == "none" && name == "lower" ? "" : value);
     return wrongSetting(word, "there is no such setting",
-                        "settings are ranks, microbatches, chunks, costs, comm, cap, recompute, hoist, keep, layers, "
-                        "head, share, slow, link, launch, "
-                        "replicas, shard, gather, reduce, parameters, sends, lower");
+                        fmt::format("settings are {}, launch", fmt::join(everyName, ", ")));
+}
+
+// The words that set a key as the settings have it; those of costs and of disturbances are where they differ from
+// others.
+std::string wordsFor(std::string_view name, const Settings& settings, const Settings& from)
+{
+    const auto word = [name](const std::string& value) { return fmt::format("{}={}", name, value); };
+    if (name == "cap") return word(settings.cap ? fmt::format("{}", *settings.cap) : "none");
+    for (const OwnNumber& own : ownNumbers)
+        if (own.name == name) return word(fmt::format("{}", settings.*own.place));
+    for (const OwnList& own : ownLists)
+        if (own.name == name) return word(fmt::format("{}", fmt::join(settings.*own.place, ",")));
+    if (name == "link") {
+        std::vector<std::string> parts = settings.perturb;
+        if (!from.perturb.empty() && parts != from.perturb) parts.insert(parts.begin(), "link=none");
+        return joined(parts, " ");
+    }
+    if (name != "costs") {
+        const std::string text = textOf(settings, *findSetupKey(name));
+        return word(text.empty() ? "none" : text);
+    }
+    std::string costs;
+    for (const auto& [kind, place] :
+         {std::pair("F", &Settings::forward), std::pair("I", &Settings::inputGrad),
+          std::pair("W", &Settings::weightGrad), std::pair("B", &Settings::backward),
+          std::pair("UNSHARD", &Settings::unshard), std::pair("REDUCE_GRAD", &Settings::reduceGrad)})
+        if (settings.*place != from.*place && settings.*place >= 0)
+            costs += fmt::format("{}{}={}", costs.empty() ? "" : ",", kind, settings.*place);
+    return word(costs);
 }
 
 void setLayers(const Schedule& schedule, const Settings& settings, CostModel& costs)
@@ -203,41 +215,10 @@ Result<Settings> withSettings(Settings settings, std::string_view text)
 std::string changesOf(const Settings& settings, const Settings& from)
 {
     std::string text;
-    const auto add = [&](bool differs, const std::string& word) {
-        if (differs) text += (text.empty() ? "" : " ") + word;
-    };
-    add(settings.ranks != from.ranks, fmt::format("ranks={}", settings.ranks));
-    add(settings.microbatches != from.microbatches, fmt::format("microbatches={}", settings.microbatches));
-    add(settings.chunks != from.chunks, fmt::format("chunks={}", settings.chunks));
-    std::string costs;
-    const auto addCost = [&](double value, double other, const char* kind) {
-        if (value != other) costs += fmt::format("{}{}={}", costs.empty() ? "costs=" : ",", kind, value);
-    };
-    addCost(settings.forward, from.forward, "F");
-    addCost(settings.inputGrad, from.inputGrad, "I");
-    addCost(settings.weightGrad, from.weightGrad, "W");
-    if (settings.backward >= 0) addCost(settings.backward, from.backward, "B");
-    addCost(settings.unshard, from.unshard, "UNSHARD");
-    addCost(settings.reduceGrad, from.reduceGrad, "REDUCE_GRAD");
-    add(!costs.empty(), costs);
-    add(settings.comm != from.comm, fmt::format("comm={}", settings.comm));
-    add(settings.cap != from.cap, settings.cap ? fmt::format("cap={}", *settings.cap) : "cap=none");
-    add(settings.recompute != from.recompute, "recompute=" + settings.recompute);
-    add(settings.hoist != from.hoist, settings.hoist ? "hoist=yes" : "hoist=no");
-    add(settings.keep != from.keep, fmt::format("keep={}", settings.keep));
-    add(settings.layers != from.layers, fmt::format("layers={}", fmt::join(settings.layers, ",")));
-    add(settings.head != from.head, fmt::format("head={}", settings.head));
-    add(settings.share != from.share, fmt::format("share={}", settings.share));
-    add(settings.slow != from.slow, fmt::format("slow={}", fmt::join(settings.slow, ",")));
-    if (settings.disturbed != from.disturbed)
-        for (const std::string& part : partsOf(settings.disturbed, ",")) add(true, part);
-    add(settings.replicas != from.replicas, fmt::format("replicas={}", settings.replicas));
-    add(settings.shard != from.shard, "shard=" + settings.shard);
-    add(settings.gather != from.gather, "gather=" + settings.gather);
-    add(settings.reduce != from.reduce, "reduce=" + settings.reduce);
-    add(settings.parameters != from.parameters, fmt::format("parameters={}", settings.parameters));
-    add(settings.rendezvous != from.rendezvous, settings.rendezvous ? "sends=rendezvous" : "sends=buffered");
-    add(settings.lower != from.lower, settings.lower.empty() ? "lower=none" : "lower=" + settings.lower);
+    for (const std::string_view name : everyName) {
+        const std::string words = wordsFor(name, settings, from);
+        if (words != wordsFor(name, from, from)) text += (text.empty() ? "" : " ") + words;
+    }
     return text;
 }
 
@@ -297,7 +278,7 @@ Result<Schedule> passedThrough(const Schedule& schedule, const Settings& setting
         out = std::move(*shared);
         out.name = schedule.name;
     }
-    if ((settings.lower.empty() && !settings.rendezvous) || has(isMessage)) return out;
+    if ((settings.lower.empty() && settings.sends != "rendezvous") || has(isMessage)) return out;
     STAGEWRIGHT_TRY(auto lowering, parseLowering(settings.lower.empty() ? "just-in-time" : settings.lower));
     return lower(out, lowering);
 }
@@ -334,8 +315,8 @@ Result<CostModel> costsFor(const Schedule& schedule, const Settings& settings)
         setLayers(schedule, settings, costs);
     }
     if (!settings.slow.empty()) setSlow(schedule, settings, costs);
-    if (settings.disturbed.empty()) return costs;
-    STAGEWRIGHT_TRY(auto disturbance, parsePerturbation(settings.disturbed, schedule.ranks));
+    if (settings.perturb.empty()) return costs;
+    STAGEWRIGHT_TRY(auto disturbance, parsePerturbation(joined(settings.perturb, ","), schedule.ranks));
     STAGEWRIGHT_CHECK(checkOneStep(disturbance));
     return perturbed(schedule, costs, disturbance, scaled(rankShare, settings.forward));
 }
@@ -343,7 +324,7 @@ Result<CostModel> costsFor(const Schedule& schedule, const Settings& settings)
 Channels channelsOf(const Settings& settings)
 {
     Channels channels;
-    channels.sends = settings.rendezvous ? SendMode::Rendezvous : SendMode::Buffered;
+    channels.sends = settings.sends == "rendezvous" ? SendMode::Rendezvous : SendMode::Buffered;
     if (!settings.lower.empty())
         if (auto lowering = parseLowering(settings.lower)) channels.receives = receivesOf(lowering->rule);
     return channels;

@@ -19,37 +19,30 @@
 
 #include "schedules/base/result.h"
 #include "schedules/messages/channels.h"
-#include "schedules/messages/lower.h"
 #include "schedules/model/cost_model.h"
 #include "schedules/model/schedule.h"
+#include "schedules/setup/keys.h"
 
 namespace stagewright::lessons {
 
-struct Settings {
-    int ranks = 4;
-    int microbatches = 8;
-    int chunks = 0; // 0: schedule default
+// A setup of a simulation in units, whose keys have the words of the command line, and what only a canvas has.
+struct Settings : Setup {
+    Settings()
+    {
+        comm = 0; // in forwards of a rank share
+        gather = "batch";
+        reduce = "late";
+    }
     double forward = 1, inputGrad = 1, weightGrad = 1;
     double backward = -1;      // < 0: I + W
-    double comm = 0;           // in forwards of a rank share
     std::optional<double> cap; // activations of a rank
-    std::string recompute = "none";
-    bool hoist = false;
-    double keep = 0;
     std::vector<double> layers;
     double head = 0;
     double share = 1;
     std::vector<double> slow;
-    std::string disturbed; // parts of a perturbation, joined by ','
-    int replicas = 1;
-    std::string shard = "none";
-    std::string gather = "batch";
-    std::string reduce = "late";
     double parameters = 0; // 10⁹ of a rank
     double unshard = 0;    // all of a rank's stages once, in forwards of a rank share
     double reduceGrad = 0;
-    bool rendezvous = false;
-    std::string lower; // "": the order unchanged, just in time if sends=rendezvous needs messages
 
     bool operator==(const Settings&) const = default;
     double total() const { return forward + (backward < 0 ? inputGrad + weightGrad : backward); }

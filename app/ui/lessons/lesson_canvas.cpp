@@ -127,7 +127,7 @@ RunRef LessonController::comparedRun()
     if (name.empty()) return {};
     lessons::Settings settings = m_session->canvas().settings;
     settings.slow.clear();
-    settings.disturbed.clear();
+    settings.perturb.clear();
     auto schedule = lessons::makeFor(name, settings);
     auto run = schedule ? runOf({std::move(*schedule), settings}, name) : tl::unexpected(schedule.error());
     if (!run) {

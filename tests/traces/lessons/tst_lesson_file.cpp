@@ -217,6 +217,17 @@ private slots:
                                            "hoist keep=0.125 layers=3,4 slow=1,2 sends=rendezvous");
         QCOMPARE(*withSettings({}, changesOf(set)), set);
         QVERIFY(changesOf(set, set).empty());
+        // and from each to each, disturbances and what is taken back included
+        std::vector<Settings> all;
+        for (const char* text :
+             {"", "link=1-2:0.5", "link=1-2:0.5 launch=3:0.25 lower=grouped replicas=2 shard=weights",
+              "launch=3:0.25 chunks=2 gather=microbatch reduce=overlapped parameters=7.5 head=2",
+              "costs=F=2,B=3,UNSHARD=0.5,REDUCE_GRAD=1 cap=2 recompute=0-1 share=3"})
+            all.push_back(*withSettings({}, text));
+        for (const Settings& from : all)
+            for (const Settings& to : all)
+                if (to.backward >= 0 || from.backward < 0) // I + W has no word
+                    QVERIFY2(*withSettings(from, changesOf(to, from)) == to, changesOf(to, from).c_str());
         for (const char* bad :
              {"ranks=0", "ranks=2.5", "speed=3", "costs=Q=1", "cap=x", "sends=fast", "recompute=x", "layers=a"})
             QVERIFY2(!withSettings({}, bad), bad);
