@@ -302,8 +302,7 @@ Result<Canvas> reset(const EditCommand& edit, Canvas canvas)
     if (now.replicas != before.replicas || now.shard != before.shard || now.gather != before.gather ||
         now.reduce != before.reduce)
         canvas.schedule = withoutCollectives(canvas.schedule);
-    if (now.lower != before.lower || now.sends != before.sends)
-        canvas.schedule = withoutMessages(canvas.schedule);
+    if (now.lower != before.lower || now.sends != before.sends) canvas.schedule = withoutMessages(canvas.schedule);
     const bool reshaped =
         now.ranks != before.ranks || now.microbatches != before.microbatches || now.chunks != before.chunks;
     if (!reshaped) return canvas;
