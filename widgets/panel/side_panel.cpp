@@ -507,6 +507,8 @@ void SidePanel::fillDevices()
         sum.hidden += rank.hidden;
         sum.graphs += rank.graphs;
     }
+    if (const std::string unknown = unknownWithoutKernels(*m_run); !unknown.empty())
+        m_devices->addText(tr("Unknown: %1.").arg(QString::fromStdString(unknown)), "secondary");
     if (window <= 0) return;
     // key: table and column of the report, summed over its rows
     const auto row = [&](const QString& title, const QString& key, Nanos time, const QString& meaning) {
