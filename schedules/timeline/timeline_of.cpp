@@ -11,6 +11,7 @@
 #include "schedules/messages/message_delay.h"
 #include "schedules/messages/messages.h"
 #include "schedules/model/activation.h"
+#include "schedules/model/groups.h"
 #include "schedules/model/kinds.h"
 #include "schedules/model/mesh.h"
 #include "schedules/model/op_index.h"
@@ -243,12 +244,10 @@ Result<std::shared_ptr<const Timeline>> simulatedTimeline(const Schedule& schedu
 
 namespace {
 
-bool hasCollectives(const Schedule& schedule)
+// The ops that are on the compute lane whatever the costs say.
+Schedule withoutBeside(const Schedule& schedule)
 {
-    for (const auto& ops : schedule.order)
-        for (const Op& op : ops)
-            if (isCollective(op.kind)) return true;
-    return false;
+    return without(schedule, [](const Op& op) { return isCollective(op.kind) || runsApart(op.kind); });
 }
 
 bool hasStageOps(const Schedule& schedule)
@@ -310,8 +309,9 @@ Result<Schedule> scheduleOf(const Timeline& timeline, int step)
             if (plain.order == out.order) out.paired = plain.paired;
         } else if (realised->order == out.order) {
             out.paired = realised->paired;
-        } else if (hasCollectives(*realised) && withoutCollectives(*realised).order == withoutCollectives(out).order) {
-            out = *realised; // where collectives beside compute were issued is known from the schedule
+        } else if (const Schedule listed = withoutBeside(*realised);
+                   listed.opCount() != realised->opCount() && listed.order == withoutBeside(out).order) {
+            out = *realised; // where ops beside compute were issued is known from the schedule
         }
         out.replicas = realised->ranks == out.ranks ? realised->replicas : 1;
     }
