@@ -544,7 +544,8 @@ private slots:
         QCOMPARE(messages.toStdString(), forms->withMessages);
         QVERIFY(diffSchedules(*readScheduleCsv(ops.toStdString()), *makeSchedule("zbv", Shape{4, 8, 0})).same());
         QCOMPARE(QDir(write("torchtitan", "titan")).entryList(QDir::Files, QDir::Name),
-                 (QStringList{"README.md", "run.sh", "schedule.csv", "schedule_comms.csv", "settings.toml"}));
+                 (QStringList{"README.md", "run.sh", "schedule.csv", "schedule_comms.csv", "settings.toml",
+                              "stagewright_job.py"}));
         QVERIFY(bytesOf(write("csv", "own.csv")).size() > 100);
         QVERIFY2(m_window->workspace().banner()->text().isEmpty(), qPrintable(m_window->workspace().banner()->text()));
         QVERIFY(m_window->statusBar()->currentMessage().contains(QStringLiteral("4 ranks")));
@@ -659,7 +660,7 @@ private slots:
         QVERIFY(bytesOf(ask("perfetto", {}, "c") + QStringLiteral(".pftrace")).size() > 1000);
         QVERIFY(bytesOf(ask("chrome", {}, "d") + QStringLiteral(".json")).startsWith('{'));
         QCOMPARE(filesIn(ask("kineto", {}, "e")).size(), 4);
-        QCOMPARE(filesIn(ask("torchtitan", {}, "f")).size(), 5);
+        QCOMPARE(filesIn(ask("torchtitan", {}, "f")).size(), 6);
         // the edited order, and then it counts as saved
         m_window->workspace().feature<OrderEditing>()->enterEdit();
         QVERIFY(settle());
