@@ -209,7 +209,7 @@ private:
             for (const StepRange& step : m_steps[r]) numbers.insert(step.number);
             std::set<std::tuple<std::int64_t, Key>> seen;
             for (OpRange& range : out.ranks[r].ops) {
-                const StepRange* step = stepAt(r, range.start);
+                const StepRange* step = stepOf(r, range);
                 range.step = step == nullptr ? -1 : static_cast<int>(step - m_steps[r].data());
                 ++all;
                 if (step == nullptr) continue;
@@ -243,14 +243,15 @@ private:
         return true;
     }
 
-    const StepRange* stepAt(std::size_t r, Nanos time) const
+    // The step that an op starts in. One that starts where a step ends is behind it, unless it takes no time.
+    const StepRange* stepOf(std::size_t r, const OpRange& range) const
     {
         const auto& steps = m_steps[r];
-        auto after = std::upper_bound(steps.begin(), steps.end(), time,
+        auto after = std::upper_bound(steps.begin(), steps.end(), range.start,
                                       [](Nanos at, const StepRange& step) { return at < step.start; });
         if (after == steps.begin()) return nullptr;
         --after;
-        return time <= after->end ? &*after : nullptr;
+        return range.start < after->end || range.end <= after->end ? &*after : nullptr;
     }
 
     // The n-th time an op comes it belongs to step n. A backward whose forward did not come is of a step that began
