@@ -82,7 +82,7 @@ void Replay::run(int rank, const PlannedOp& planned, OpExecution& execution, std
         copyGradients(*copy.model, copy.reduced.emplace_back(gradientCount(*copy.model)));
         copy.model->zeroGradients();
     }
-    if (!isCompute(planned.op.kind)) return; // other reductions and steps come at the end
+    if (planned.partCount == 0) return; // other reductions and steps come at the end
     StageModel& model = *copyOn(planned.op.stage, rank).model;
     execution.run(
         planned, model,

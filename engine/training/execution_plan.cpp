@@ -18,6 +18,9 @@ Part partOf(const Op& op, int microbatch) { return {microbatch, op.slice, op.hal
 
 bool movesData(OpKind kind) { return isForward(kind) || isReturn(kind); }
 
+// Whether a stage's layers execute it, on the rank's thread or under a runner of its resource.
+bool isOfLayers(OpKind kind) { return movesData(kind) || isWeightGrad(kind) || isRecompute(kind); }
+
 class Planner {
 public:
     Planner(const Schedule& schedule, const OpIndex& index, const OpRunners& runners)
@@ -116,7 +119,7 @@ private:
             STAGEWRIGHT_CHECK(addParts(ranked, planned, rank, i));
             planned.partCount = static_cast<std::uint32_t>(ranked.parts.size()) - planned.firstPart;
             planned.inputCount = static_cast<std::uint32_t>(ranked.inputs.size()) - planned.firstInput;
-            if (isCompute(planned.op.kind)) ranked.computeEnd = i + 1;
+            if (isOfLayers(planned.op.kind)) ranked.computeEnd = i + 1;
             m_plan.concatenates = m_plan.concatenates || (isWeightGrad(planned.op.kind) && planned.partCount > 1);
             ranked.ops.push_back(planned);
         }
@@ -126,7 +129,7 @@ private:
     Result<void> addParts(RankPlan& ranked, PlannedOp& planned, int rank, std::size_t position)
     {
         const Op& op = planned.op;
-        if (!isCompute(op.kind)) return {};
+        if (!isOfLayers(op.kind)) return {};
         if (!movesData(op.kind)) return addFollowing(ranked, op, rank, position);
         for (int k = 0; k < op.count; ++k) {
             Op one = op;
