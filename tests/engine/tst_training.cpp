@@ -83,7 +83,7 @@ private slots:
             const Track* lane = outcome->timeline->trackOf(1, ruleOf(elsewhere.kind()).lane);
             QVERIFY(lane != nullptr);
             QCOMPARE(lane->end - lane->begin, SpanId{4});
-            QCOMPARE(scheduleOf(*outcome->timeline, 0)->order, schedule.order);
+            QCOMPARE(scheduleOf(*outcome->timeline, step).value().order, schedule.order);
         }
         QVERIFY(runner->ran[0].empty());
         QCOMPARE(runner->ran[1].size(), std::size_t{8});

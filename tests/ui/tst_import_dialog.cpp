@@ -554,7 +554,7 @@ private slots:
         write("kineto", "titan");
         QVERIFY2(m_window->workspace().banner()->text().contains(QStringLiteral("not empty")),
                  qPrintable(m_window->workspace().banner()->text()));
-        QCOMPARE(filesIn(m_fixture->dir.filePath(QStringLiteral("titan"))).size(), 5);
+        QCOMPARE(filesIn(m_fixture->dir.filePath(QStringLiteral("titan"))).size(), 6);
 
         // refused before a file name is requested
         m_window->workspace().shown().showRun(m_window->workspace().runs()->refs()[1]);
@@ -671,7 +671,7 @@ private slots:
         const auto read = readScheduleCsv(bytesOf(placed("edited.csv")).toStdString());
         QVERIFY(read.has_value());
         QVERIFY(diffSchedules(*read, edited).same());
-        QCOMPARE(filesIn(ask("torchtitan", {}, "g")).size(), 5); // of the edited order, too
+        QCOMPARE(filesIn(ask("torchtitan", {}, "g")).size(), 6); // of the edited order, too
         QVERIFY(diffSchedules(
                     *readScheduleCsv(bytesOf(m_fixture->dir.filePath(QStringLiteral("g/schedule.csv"))).toStdString()),
                     edited)
