@@ -43,7 +43,8 @@ if titan:
     for place in titan.submodule_search_locations or []:
         sources = glob.glob(place + "/config*.py") + glob.glob(place + "/config/*.py")
         text = "".join(open(source, errors="replace").read() for source in sources)
-        found["titan"] += [form for form, mark in (("functions", '"--module"'), ("toml", "config_file")) if mark in text]
+        marks = (("functions", '"--module"'), ("toml", "config_file"))
+        found["titan"] += [form for form, mark in marks if mark in text]
 print("\n" + json.dumps(found))
 )";
 

@@ -21,7 +21,8 @@ struct PythonFound {
     bool gloo = false;
     bool nccl = false;
     int gpus = 0;
-    // How its TorchTitan takes a job's configuration: "functions" (since 2026), "toml" (before). None: it has no TorchTitan.
+    // How its TorchTitan takes a job's configuration: "functions" (since 2026), "toml" (before). None: it has no
+    // TorchTitan.
     std::optional<std::set<std::string>> titan;
     bool usable() const { return reason.empty(); }
     std::string reason; // why not

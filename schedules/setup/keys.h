@@ -56,8 +56,8 @@ const std::vector<SetupKey>& setupKeys(); // in the order of --help
 // By its name or its option; null: there is none.
 const SetupKey* findSetupKey(std::string_view name);
 
-// The key's value as text, "yes" or "no" of a flag, and from it. A list is replaced as a whole. Usage: what the key does
-// not take, as "ranks takes a whole number from 1 to 4096, not '0'".
+// The key's value as text, "yes" or "no" of a flag, and from it. A list is replaced as a whole. Usage: what the key
+// does not take, as "ranks takes a whole number from 1 to 4096, not '0'".
 std::vector<std::string> itemsOf(const Setup& setup, const SetupKey& key); // of a list each, else one
 std::string textOf(const Setup& setup, const SetupKey& key);
 Result<void> setKey(Setup& setup, const SetupKey& key, std::string_view text);

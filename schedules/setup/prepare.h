@@ -1,5 +1,5 @@
-// From a setup to what runs: the schedule by its name, its recomputation, its replicas, its messages, its costs. The one
-// way to all of them; what is simulated and what is trained differ only in SharedBy.
+// From a setup to what runs: the schedule by its name, its recomputation, its replicas, its messages, its costs. The
+// one way to all of them; what is simulated and what is trained differ only in SharedBy.
 #pragma once
 
 #include <functional>

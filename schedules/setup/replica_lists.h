@@ -18,8 +18,8 @@
 namespace stagewright {
 
 struct ReplicaLists {
-    // With the ops of the shared state. Simulated replicas that are alike are computed once: the schedule is then one of
-    // them, and standsFor says of how many; else it is over all of them.
+    // With the ops of the shared state. Simulated replicas that are alike are computed once: the schedule is then one
+    // of them, and standsFor says of how many; else it is over all of them.
     Schedule schedule;
     int standsFor = 1;
     StateSharding sharding;

@@ -1,5 +1,5 @@
-// Setup: what to run, as one value. Each member but the last two is a row of the table of keys (schedules/setup/keys.h),
-// which says how it is written, what it takes and who sets it; schedules/setup/prepare.h makes of it what is simulated
+// Setup: what to run, as one value. Each member but the last two is a row of the table of keys (setup/keys.h), which
+// says how it is written, what it takes and who sets it; schedules/setup/prepare.h makes of it what is simulated
 // or trained.
 #pragma once
 

@@ -44,6 +44,30 @@ class TestExtraKind : public QObject, RunFolder {
     Q_OBJECT
 
 private:
+    // A run of the schedule is written as Chrome JSON, where `op` is named, and comes back from a run file as it was.
+    void checkExported(const Schedule& schedule, const CostModel& costs,
+                       const std::shared_ptr<const Timeline>& timeline, const char* op)
+    {
+        Run run = samples::simulatedRun("1f1b", 2, microbatches);
+        run.schedule = std::make_shared<const Schedule>(schedule);
+        run.costs = costs;
+        run.timeline = timeline;
+        run.info.spanCount = static_cast<std::int64_t>(timeline->spans().size());
+        std::string json;
+        VERIFY_RESULT(writeChromeJson(run, [&json](std::string_view part) {
+            json += part;
+            return true;
+        }));
+        QVERIFY(json.find(op) != std::string::npos);
+        auto file = fresh();
+        const auto id = file->add(run);
+        VERIFY_RESULT(id);
+        const auto read = file->read(*id);
+        VERIFY_RESULT(read);
+        QCOMPARE(read->info.damagedBlocks, std::int64_t{0});
+        QCOMPARE(QString::fromStdString(samples::difference(run, *read)), QString());
+    }
+
     // Behind each forward of the last stage one op of the further kind, which takes two units.
     struct Case {
         ExtraKind extra{furtherHead()};
@@ -171,24 +195,7 @@ private slots:
         const auto csv = writeScheduleCsv(c.schedule);
         QVERIFY(csv);
         QCOMPARE(readScheduleCsv(*csv, {}, c.schedule.name)->order, c.schedule.order);
-        Run run = samples::simulatedRun("1f1b", 2, microbatches);
-        run.schedule = std::make_shared<const Schedule>(c.schedule);
-        run.costs = c.costs;
-        run.timeline = timeline;
-        run.info.spanCount = static_cast<std::int64_t>(timeline->spans().size());
-        std::string json;
-        VERIFY_RESULT(writeChromeJson(run, [&json](std::string_view part) {
-            json += part;
-            return true;
-        }));
-        QVERIFY(json.find("1AWAY0") != std::string::npos);
-        auto file = fresh();
-        const auto id = file->add(run);
-        VERIFY_RESULT(id);
-        const auto read = file->read(*id);
-        VERIFY_RESULT(read);
-        QCOMPARE(read->info.damagedBlocks, std::int64_t{0});
-        QCOMPARE(QString::fromStdString(samples::difference(run, *read)), QString());
+        checkExported(c.schedule, c.costs, timeline, "1AWAY0");
     }
 
     void waitsForItAreExplained()
@@ -226,24 +233,7 @@ private slots:
         const auto timeline = simulatedTimeline(c.schedule, c.costs).value();
         const std::string drawn = drawTimeline(*timeline, 0, 200, false);
         QVERIFY(drawn.find("HEAD further head") != std::string::npos);
-        Run run = samples::simulatedRun("1f1b", 2, microbatches);
-        run.schedule = std::make_shared<const Schedule>(c.schedule);
-        run.costs = c.costs;
-        run.timeline = timeline;
-        run.info.spanCount = static_cast<std::int64_t>(timeline->spans().size());
-        std::string json;
-        VERIFY_RESULT(writeChromeJson(run, [&json](std::string_view part) {
-            json += part;
-            return true;
-        }));
-        QVERIFY(json.find("1HEAD0") != std::string::npos);
-        auto file = fresh();
-        const auto id = file->add(run);
-        VERIFY_RESULT(id);
-        const auto read = file->read(*id);
-        VERIFY_RESULT(read);
-        QCOMPARE(read->info.damagedBlocks, std::int64_t{0});
-        QCOMPARE(QString::fromStdString(samples::difference(run, *read)), QString());
+        checkExported(c.schedule, c.costs, timeline, "1HEAD0");
     }
 };
 

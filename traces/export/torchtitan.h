@@ -11,7 +11,7 @@
 
 namespace stagewright {
 
-// Files by name: schedule.csv, schedule_comms.csv, stagewright_job.py (for TorchTitan since 2026), settings.toml (before),
+// Files by name: schedule.csv, schedule_comms.csv, stagewright_job.py (TorchTitan since 2026), settings.toml (before),
 // run.sh, README.md. Errors (Invalid): what PyTorch or
 // TorchTitan can't express, with the nearest schedule that it can run.
 Result<std::vector<std::pair<std::string, std::string>>> torchTitanFolder(const Schedule& schedule,

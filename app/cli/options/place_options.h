@@ -17,7 +17,8 @@ namespace stagewright {
 Result<void> placeHonours(const Setup& setup);
 Result<std::vector<SlurmOption>> slurmOptions(const Setup& setup);
 
-// The call as it was given, for the other end: without what says where and how it is shown here; files that it reads are sent along.
+// The call as it was given, for the other end: without what says where and how it is shown here; files
+// that it reads are sent along.
 struct TravelCall {
     std::vector<std::string> arguments; // the verb first
     std::vector<std::string> shown;     // as typed, for lists of jobs

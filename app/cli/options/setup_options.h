@@ -18,7 +18,8 @@ struct OwnHelp {
     std::string_view help;
     std::string_view form = {}; // ""; the key's
 };
-// The keys that `use` sets, in the order of the table; the setup must outlive the call. What is named is in its `given`.
+// The keys that `use` sets, in the order of the table; the setup must outlive the call. What is named is in
+// its `given`.
 void addSetupOptions(OptionSet& verb, Setup& setup, SetupUse use, std::initializer_list<OwnHelp> own = {});
 void addWhatIfOption(OptionSet& verb, std::vector<std::string>& questions);
 

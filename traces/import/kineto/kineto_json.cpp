@@ -397,7 +397,7 @@ private:
                     {whole.start, whole.end, m_rank.names.idOf(stepName(std::to_string(number))), whole.thread});
     }
 
-    // Without categories. PyTorch's profiler before Kineto has two processes that are one rank; XLA's a process for each
+    // Without categories. PyTorch's profiler before Kineto has two processes that are one rank; XLA's one for each
     // device, "/device:GPU:0", with a thread for each stream, and one for the host.
     Category ofProcess()
     {
