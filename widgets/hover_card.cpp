@@ -7,6 +7,8 @@
 #include <QPainter>
 #include <QRegularExpression>
 
+#include "widgets/literals.h"
+
 namespace stagewright {
 
 namespace {
@@ -20,8 +22,8 @@ constexpr double shadow = 6;
 // Names of kernels are words longer than a card: lines may end behind their punctuation, too.
 QString breakable(QString note)
 {
-    static const QRegularExpression places(QStringLiteral("(::|[,<(_])(?=\\S)"));
-    return note.replace(places, QStringLiteral("\\1\u200b"));
+    static const QRegularExpression places(u"(::|[,<(_])(?=\\S)"_s);
+    return note.replace(places, u"\\1\u200b"_s);
 }
 
 QRectF noteRect(const QString& note, double width)
@@ -36,9 +38,9 @@ QString CardText::plain() const
 {
     QStringList lines;
     if (!title.isEmpty()) lines << title;
-    for (const auto& [name, value] : rows) lines << name + QStringLiteral(": ") + value;
+    for (const auto& [name, value] : rows) lines << name + u": "_s + value;
     if (!note.isEmpty()) lines << note;
-    return lines.join(QLatin1Char('\n'));
+    return lines.join(u'\n');
 }
 
 QSizeF cardSize(const CardText& text)
@@ -118,7 +120,7 @@ HoverCard::HoverCard(QWidget* view) : QWidget(view), m_view(view)
     setAttribute(Qt::WA_TransparentForMouseEvents);
     setAttribute(Qt::WA_NoSystemBackground);
     setFocusPolicy(Qt::NoFocus);
-    setObjectName(QStringLiteral("hoverCard"));
+    setObjectName(u"hoverCard"_s);
     hide();
 }
 

@@ -6,6 +6,8 @@
 
 #include <QCoreApplication>
 
+#include "widgets/literals.h"
+
 namespace stagewright {
 
 namespace {
@@ -22,7 +24,7 @@ void setTimeUnit(TimeUnit unit) { chosenUnit.store(unit, std::memory_order_relax
 TimeUnit timeUnit() { return chosenUnit.load(std::memory_order_relaxed); }
 double fixedTimeScale() { return timeUnit() == TimeUnit::Automatic ? 0 : scaleOf(0).size; }
 
-QString withTrueMinus(QString text) { return text.replace(QLatin1Char('-'), QChar(0x2212)); }
+QString withTrueMinus(QString text) { return text.replace(u'-', QChar(0x2212)); }
 
 QString fixed(double value, int decimals) { return utf8(fixedNumber(value, decimals)); }
 
@@ -31,7 +33,7 @@ QString shortText(double value, int most) { return utf8(shortNumber(value, most)
 QString signedFixed(double value, int decimals)
 {
     const QString text = fixed(value, decimals);
-    return value <= 0 || text == fixed(0, decimals) || !std::isfinite(value) ? text : QLatin1Char('+') + text;
+    return value <= 0 || text == fixed(0, decimals) || !std::isfinite(value) ? text : u'+' + text;
 }
 
 QString durationText(Nanos duration, const Units& units)
@@ -42,7 +44,7 @@ QString durationText(Nanos duration, const Units& units)
 QString signedDurationText(Nanos duration, const Units& units)
 {
     const QString text = durationText(duration, units);
-    return duration > 0 ? QLatin1Char('+') + text : text;
+    return duration > 0 ? u'+' + text : text;
 }
 
 QString momentText(Nanos time, double nanosPerPixel, const Units& units)
@@ -55,7 +57,7 @@ QString momentText(Nanos time, double nanosPerPixel, const Units& units)
     const int most = units.shares() ? 6 : static_cast<int>(std::lround(std::log10(scale.size)));
     const int digits = std::clamp(static_cast<int>(std::ceil(-std::log10(perPixel) + 0.5)), 0, most);
     const double value = static_cast<double>(time) / scale.size;
-    return units.shares() ? unitsText(value, digits) : fixed(value, digits) + QLatin1Char(' ') + utf8(scale.name);
+    return units.shares() ? unitsText(value, digits) : fixed(value, digits) + u' ' + utf8(scale.name);
 }
 
 QString unitsText(double value, int most) { return utf8(formatUnits(value, most)); }
@@ -66,7 +68,7 @@ QString percentText(double fraction, int decimals) { return utf8(formatPercent(f
 
 QString changeText(double before, double now)
 {
-    if (before == 0) return now == 0 ? percentText(0) : QCoreApplication::translate("stagewright::Numbers", "new");
+    if (before == 0) return now == 0 ? percentText(0) : u"new"_s;
     return utf8(formatChange((now - before) / before));
 }
 

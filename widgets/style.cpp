@@ -5,6 +5,7 @@
 #include <QStyle>
 #include <QVariant>
 
+#include "widgets/literals.h"
 #include "widgets/readable.h"
 #include "widgets/table_copy.h"
 
@@ -200,22 +201,19 @@ QString styleSheet(const Theme& t)
     for (const auto& [name, colour] : styleColours(t)) text.replace(name, hex(colour));
     const QList<std::pair<QString, QString>> values{
         {"@family", loadFonts()}, // named here too: platform themes give menus and buttons fonts of their own
-        {"@close", t.dark ? QStringLiteral(":/stagewright/icons/close_dark.svg")
-                          : QStringLiteral(":/stagewright/icons/close_light.svg")},
-        {"@check", t.dark ? QStringLiteral(":/stagewright/icons/check_dark.svg")
-                          : QStringLiteral(":/stagewright/icons/check_light.svg")},
-        {"@arrow", t.dark ? QStringLiteral(":/stagewright/icons/down_dark.svg")
-                          : QStringLiteral(":/stagewright/icons/down_light.svg")},
+        {"@close", t.dark ? u":/stagewright/icons/close_dark.svg"_s : u":/stagewright/icons/close_light.svg"_s},
+        {"@check", t.dark ? u":/stagewright/icons/check_dark.svg"_s : u":/stagewright/icons/check_light.svg"_s},
+        {"@arrow", t.dark ? u":/stagewright/icons/down_dark.svg"_s : u":/stagewright/icons/down_light.svg"_s},
     };
     for (const auto& [name, value] : values) text.replace(name, value);
     if (textScale() > 1) {
-        static const QRegularExpression size(QStringLiteral("font-size: (\\d+)px"));
+        static const QRegularExpression size(u"font-size: (\\d+)px"_s);
         QString scaled;
         qsizetype at = 0;
         for (auto found = size.globalMatch(text); found.hasNext();) {
             const auto match = found.next();
             scaled += text.mid(at, match.capturedStart() - at) +
-                      QStringLiteral("font-size:%1px").arg(textPixels(match.captured(1).toInt()));
+                      u"font-size:%1px"_s.arg(textPixels(match.captured(1).toInt()));
             at = match.capturedEnd();
         }
         text = scaled + text.mid(at);

@@ -19,34 +19,36 @@
 #include <QTextDocument>
 #include <QTreeView>
 
+#include "widgets/literals.h"
+
 namespace stagewright {
 namespace {
 
 QString cleaned(QString cell)
 {
     cell.remove(QChar(0x200b));
-    cell.replace(QChar(0xa0), QLatin1Char(' '));
+    cell.replace(QChar(0xa0), u' ');
     return cell.trimmed();
 }
 
 QString csvCell(QString cell)
 {
     cell = cleaned(cell);
-    cell.replace(QChar(0x2212), QLatin1Char('-'));
-    if (!cell.contains(QRegularExpression(QStringLiteral("[\",\r\n]")))) return cell;
-    return QLatin1Char('"') + cell.replace(QLatin1String("\""), QLatin1String("\"\"")) + QLatin1Char('"');
+    cell.replace(QChar(0x2212), u'-');
+    if (!cell.contains(QRegularExpression(u"[\",\r\n]"_s))) return cell;
+    return u'"' + cell.replace("\""_L1, "\"\""_L1) + u'"';
 }
 
 QString markdownCell(QString cell)
 {
     cell = cleaned(cell);
-    cell.replace(QLatin1Char('\\'), QLatin1String("\\\\")).replace(QLatin1Char('|'), QLatin1String("\\|"));
-    return cell.replace(QRegularExpression(QStringLiteral("\r?\n")), QStringLiteral("<br>"));
+    cell.replace(u'\\', "\\\\"_L1).replace(u'|', "\\|"_L1);
+    return cell.replace(QRegularExpression(u"\r?\n"_s), u"<br>"_s);
 }
 
 bool isFigure(const QString& cell)
 {
-    static const QRegularExpression figure(QStringLiteral("^[+\\-\u2212]?[0-9]"));
+    static const QRegularExpression figure(u"^[+\\-\u2212]?[0-9]"_s);
     return figure.match(cleaned(cell)).hasMatch();
 }
 
@@ -72,8 +74,8 @@ QString csvText(const TableText& table)
     const int columns = table.columns();
     auto line = [&](const QStringList& row) {
         for (int column = 0; column < columns; ++column)
-            text += (column > 0 ? QStringLiteral(",") : QString()) + csvCell(row.value(column));
-        text += QLatin1Char('\n');
+            text += (column > 0 ? u","_s : QString()) + csvCell(row.value(column));
+        text += u'\n';
     };
     if (!table.header.isEmpty()) line(table.header);
     for (const QStringList& row : table.rows) line(row);
@@ -83,36 +85,34 @@ QString csvText(const TableText& table)
 QString markdownText(const TableText& table)
 {
     QString text;
-    if (!table.title.isEmpty()) text += QStringLiteral("**%1**\n\n").arg(markdownCell(table.title));
+    if (!table.title.isEmpty()) text += u"**%1**\n\n"_s.arg(markdownCell(table.title));
     const int columns = table.columns();
     auto line = [&](const QStringList& row) {
-        text += QLatin1Char('|');
-        for (int column = 0; column < columns; ++column)
-            text += QStringLiteral(" %1 |").arg(markdownCell(row.value(column)));
-        text += QLatin1Char('\n');
+        text += u'|';
+        for (int column = 0; column < columns; ++column) text += u" %1 |"_s.arg(markdownCell(row.value(column)));
+        text += u'\n';
     };
     line(table.header);
-    text += QLatin1Char('|');
-    for (const bool figure : figureColumns(table))
-        text += figure ? QStringLiteral(" ---: |") : QStringLiteral(" --- |");
-    text += QLatin1Char('\n');
+    text += u'|';
+    for (const bool figure : figureColumns(table)) text += figure ? u" ---: |"_s : u" --- |"_s;
+    text += u'\n';
     for (const QStringList& row : table.rows) line(row);
     return text;
 }
 
 QString htmlText(const TableText& table)
 {
-    QString text = QStringLiteral("<table>");
+    QString text = u"<table>"_s;
     const int columns = table.columns();
     auto line = [&](const QStringList& row, const char* tag) {
-        text += QStringLiteral("<tr>");
+        text += u"<tr>"_s;
         for (int column = 0; column < columns; ++column)
-            text += QStringLiteral("<%1>%2</%1>").arg(QLatin1String(tag), cleaned(row.value(column)).toHtmlEscaped());
-        text += QStringLiteral("</tr>");
+            text += u"<%1>%2</%1>"_s.arg(QLatin1String(tag), cleaned(row.value(column)).toHtmlEscaped());
+        text += u"</tr>"_s;
     };
     if (!table.header.isEmpty()) line(table.header, "th");
     for (const QStringList& row : table.rows) line(row, "td");
-    return text + QStringLiteral("</table>");
+    return text + u"</table>"_s;
 }
 
 void addRows(TableText& table, const QAbstractItemModel& model, const QModelIndex& parent, const QVector<int>& columns,
@@ -148,11 +148,11 @@ QString textOf(const QWidget* widget)
     if (const auto* label = qobject_cast<const QLabel*>(widget)) {
         QString text = label->text();
         if (label->textFormat() == Qt::RichText || (label->textFormat() == Qt::AutoText && Qt::mightBeRichText(text)))
-            text.remove(QRegularExpression(QStringLiteral("<[^>]*>")));
+            text.remove(QRegularExpression(u"<[^>]*>"_s));
         return text;
     }
     const auto* button = qobject_cast<const QAbstractButton*>(widget);
-    return button != nullptr ? button->text().remove(QLatin1Char('&')) : QString();
+    return button != nullptr ? button->text().remove(u'&') : QString();
 }
 
 // Answers the keys and the context menu of one widget.
@@ -284,8 +284,7 @@ void copyTable(const TableText& table, TableFormat format)
     auto* data = new QMimeData;
     const QString text = toText(table, format);
     data->setText(text);
-    data->setData(format == TableFormat::Csv ? QStringLiteral("text/csv") : QStringLiteral("text/markdown"),
-                  text.toUtf8());
+    data->setData(format == TableFormat::Csv ? u"text/csv"_s : u"text/markdown"_s, text.toUtf8());
     data->setHtml(htmlText(table));
     QApplication::clipboard()->setMimeData(data);
 }
@@ -301,9 +300,8 @@ void addCopyActions(QMenu* menu, QWidget* widget, const std::function<TableText(
 {
     const bool empty = table().isEmpty();
     for (const TableFormat format : {TableFormat::Csv, TableFormat::Markdown}) {
-        QAction* action = menu->addAction(format == TableFormat::Csv
-                                              ? QApplication::translate("TableCopy", "Copy table as CSV")
-                                              : QApplication::translate("TableCopy", "Copy table as Markdown"));
+        QAction* action =
+            menu->addAction(format == TableFormat::Csv ? u"Copy table as CSV"_s : u"Copy table as Markdown"_s);
         action->setShortcut(format == TableFormat::Csv ? QKeySequence(QKeySequence::Copy)
                                                        : QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_C));
         action->setEnabled(!empty);

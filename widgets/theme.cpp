@@ -6,6 +6,7 @@
 #include <QFontDatabase>
 #include <QGuiApplication>
 
+#include "widgets/literals.h"
 #include "widgets/readable.h"
 
 static void initFontResource() { Q_INIT_RESOURCE(stagewright_fonts); }
@@ -252,8 +253,7 @@ QString loadFonts()
         initFontResource();
         QString found;
         for (const char* file : {"Inter-Regular.otf", "Inter-Medium.otf", "Inter-SemiBold.otf"}) {
-            const int id =
-                QFontDatabase::addApplicationFont(QStringLiteral(":/stagewright/fonts/") + QLatin1String(file));
+            const int id = QFontDatabase::addApplicationFont(u":/stagewright/fonts/"_s + QLatin1String(file));
             const QStringList families = id < 0 ? QStringList() : QFontDatabase::applicationFontFamilies(id);
             if (found.isEmpty() && !families.isEmpty()) found = families.front();
         }

@@ -7,6 +7,7 @@
 #include <QVBoxLayout>
 
 #include "widgets/compare/metric_text.h"
+#include "widgets/literals.h"
 #include "widgets/panel/panel_parts.h"
 #include "widgets/style.h"
 #include "widgets/table_copy.h"
@@ -25,21 +26,21 @@ bool decides(const std::string& key)
 
 BaselineStrip::BaselineStrip(QWidget* parent) : QWidget(parent)
 {
-    setObjectName(QStringLiteral("baselineStrip"));
-    setAccessibleName(tr("Against the baseline"));
+    setObjectName(u"baselineStrip"_s);
+    setAccessibleName(u"Against the baseline"_s);
     auto* column = new QVBoxLayout(this);
     column->setContentsMargins(18, 10, 18, 8);
     column->setSpacing(5);
     auto* head = new QHBoxLayout;
     m_title = new RowLabel({}, "title", this);
-    m_title->setToolTip(tr("Every run shown is compared with the baseline until you clear it."));
+    m_title->setToolTip(u"Every run shown is compared with the baseline until you clear it."_s);
     head->addWidget(m_title, 1);
-    m_more = new QPushButton(tr("All"), this);
+    m_more = new QPushButton(u"All"_s, this);
     m_more->setCheckable(true);
-    m_more->setToolTip(tr("Every figure against the baseline, not only the main ones"));
+    m_more->setToolTip(u"Every figure against the baseline, not only the main ones"_s);
     head->addWidget(m_more);
-    auto* clear = new QPushButton(tr("Clear"), this);
-    clear->setToolTip(tr("Clear the baseline"));
+    auto* clear = new QPushButton(u"Clear"_s, this);
+    clear->setToolTip(u"Clear the baseline"_s);
     head->addWidget(clear);
     column->addLayout(head);
     m_note = makeLabel({}, "secondary", this);
@@ -49,7 +50,7 @@ BaselineStrip::BaselineStrip(QWidget* parent) : QWidget(parent)
     m_grid = nullptr;
     column->addWidget(m_body);
     auto* rule = new QWidget(this);
-    rule->setObjectName(QStringLiteral("rule"));
+    rule->setObjectName(u"rule"_s);
     rule->setFixedHeight(1);
     column->addWidget(rule);
     connect(clear, &QPushButton::clicked, this, &BaselineStrip::clearAsked);
@@ -63,18 +64,18 @@ BaselineStrip::BaselineStrip(QWidget* parent) : QWidget(parent)
 void BaselineStrip::setBaseline(const QString& name, std::shared_ptr<const Comparison> comparison, const Units& units,
                                 const QString& note)
 {
-    m_title->setText(tr("Baseline: %1").arg(breakable(name)));
+    m_title->setText(u"Baseline: %1"_s.arg(breakable(name)));
     m_comparison = std::move(comparison);
     m_units = units;
     QString text = note;
     if (m_comparison && !m_comparison->differences.empty()) {
         QStringList words;
         for (const RunDifference& one : m_comparison->differences) words << QString::fromStdString(one.title);
-        text = tr("Different setups: %1.").arg(words.join(QStringLiteral(", ")));
+        text = u"Different setups: %1."_s.arg(words.join(u", "_s));
     }
     if (m_comparison && m_comparison->withinSpread)
-        text += (text.isEmpty() ? QString() : QStringLiteral(" ")) +
-                tr("The change in time is within the noise: no significant difference.");
+        text += (text.isEmpty() ? QString() : u" "_s) +
+                u"The change in time is within the noise: no significant difference."_s;
     m_note->setText(text);
     m_note->setVisible(!text.isEmpty());
     fill();
@@ -108,8 +109,8 @@ void BaselineStrip::fill()
         if (!m_all && !decides(metric.key)) continue;
         const MetricText text = metricText(metric, m_units, m_comparison->shows() || metric.unit == "bytes");
         put(0, text.title, "secondary", text.whole);
-        put(1, text.b, "value", tr("The run shown; the baseline has %1").arg(text.a));
-        put(2, text.change, text.role, tr("The run shown minus the baseline; times as a share of the baseline's"));
+        put(1, text.b, "value", u"The run shown; the baseline has %1"_s.arg(text.a));
+        put(2, text.change, text.role, u"The run shown minus the baseline; times as a share of the baseline's"_s);
         ++row;
     }
 }
@@ -118,8 +119,8 @@ QString BaselineStrip::plainText() const
 {
     QStringList lines{m_title->text(), m_note->text()};
     if (m_grid != nullptr)
-        for (const QStringList& row : tableOf(*m_grid).rows) lines << row.join(QLatin1Char(' '));
-    return lines.join(QLatin1Char('\n'));
+        for (const QStringList& row : tableOf(*m_grid).rows) lines << row.join(u' ');
+    return lines.join(u'\n');
 }
 
 } // namespace stagewright

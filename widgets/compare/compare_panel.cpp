@@ -12,6 +12,7 @@
 #include "widgets/compare/metric_text.h"
 #include "widgets/compare/op_table.h"
 #include "widgets/compare/waterfall_chart.h"
+#include "widgets/literals.h"
 #include "widgets/runs/runs_model.h"
 #include "widgets/sentence.h"
 #include "widgets/style.h"
@@ -32,9 +33,9 @@ QString tooltipOf(const DeviceTable& table, const DeviceTable::Row& row)
     QStringList lines;
     for (std::size_t i = 0; i < row.cells.size(); ++i)
         if (row.cells[i] != "–")
-            lines << QStringLiteral("%1: %2").arg(QString::fromStdString(table.columns[i].title),
-                                                  breakable(QString::fromStdString(row.cells[i])));
-    return lines.join(QLatin1Char('\n'));
+            lines << u"%1: %2"_s.arg(QString::fromStdString(table.columns[i].title),
+                                     breakable(QString::fromStdString(row.cells[i])));
+    return lines.join(u'\n');
 }
 
 } // namespace
@@ -42,14 +43,14 @@ QString tooltipOf(const DeviceTable& table, const DeviceTable::Row& row)
 ComparePanel::ComparePanel(QWidget* parent) : SectionColumn(parent)
 {
     buildChoices();
-    m_differences = addSection(tr("Different setups"));
-    m_table = addSection(tr("Difference (B against A)"));
+    m_differences = addSection(u"Different setups"_s);
+    m_table = addSection(u"Difference (B against A)"_s);
     buildWaterfall();
-    m_why = addSection(tr("Why"));
+    m_why = addSection(u"Why"_s);
     for (PanelSection*& section : m_kernels) section = addSection({});
-    m_idle = addSection(tr("Idle time by rank"));
-    m_split = addSection(tr("Where the change comes from"));
-    m_opsTitle = makeLabel(tr("Ops by change"), "title", widget());
+    m_idle = addSection(u"Idle time by rank"_s);
+    m_split = addSection(u"Where the change comes from"_s);
+    m_opsTitle = makeLabel(u"Ops by change"_s, "title", widget());
     m_ops = new CompareOpTable(widget());
     addWidget(m_opsTitle);
     addWidget(m_ops);
@@ -77,13 +78,13 @@ void ComparePanel::buildChoices()
         grid->addWidget(box, row, 1);
         return box;
     };
-    m_against = add(0, tr("Compare A with"), tr("The run that this panel and the memory curves compare with A"));
+    m_against = add(0, u"Compare A with"_s, u"The run that this panel and the memory curves compare with A"_s);
     m_align = add(
-        1, tr("Aligned at"),
-        tr("Aligns the runs on the axis at the start of the step, or at the start of the op selected in the timeline"));
-    m_align->addItems({tr("the start of the step"), tr("the selected op")});
-    m_step = add(2, tr("Step"),
-                 tr("The step compared: each run's measured step with the median time, or the same step of each"));
+        1, u"Aligned at"_s,
+        u"Aligns the runs on the axis at the start of the step, or at the start of the op selected in the timeline"_s);
+    m_align->addItems({u"the start of the step"_s, u"the selected op"_s});
+    m_step = add(2, u"Step"_s,
+                 u"The step compared: each run's measured step with the median time, or the same step of each"_s);
     connect(m_against, &QComboBox::activated, this, [this](int index) { emit againstAsked(index + 1); });
     connect(m_align, &QComboBox::activated, this, [this](int index) { emit alignAsked(index == 1); });
     connect(m_step, &QComboBox::activated, this, [this](int index) { emit stepAsked(index - 1); });
@@ -103,10 +104,10 @@ void ComparePanel::buildWaterfall()
     m_fallKind = new QComboBox(m_fall);
     m_fallKind->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon); // its tooltip has the full text
     m_fallKind->setMinimumContentsLength(14);
-    m_fallKind->addItems({tr("critical path"), tr("one change at a time")});
-    m_fallKind->setAccessibleName(tr("What the waterfall shows"));
-    m_fallKind->setToolTip(tr("Critical path: the contribution of each class to the change. One change at a time: the "
-                              "schedules between A and B, each simulated. Both add up to the change exactly."));
+    m_fallKind->addItems({u"critical path"_s, u"one change at a time"_s});
+    m_fallKind->setAccessibleName(u"What the waterfall shows"_s);
+    m_fallKind->setToolTip(u"Critical path: the contribution of each class to the change. One change at a time: the "
+                           "schedules between A and B, each simulated. Both add up to the change exactly."_s);
     head->addWidget(m_fallKind);
     column->addLayout(head);
     m_waterfall = new WaterfallChart(m_fall);
@@ -124,13 +125,13 @@ void ComparePanel::setChoices(const QStringList& names, int against, bool aligne
     m_names = names;
     m_against->clear();
     for (int i = 1; i < names.size(); ++i)
-        m_against->addItem(QStringLiteral("%1  %2").arg(QChar(static_cast<char16_t>(u'A' + i))).arg(names[i]));
+        m_against->addItem(u"%1  %2"_s.arg(QChar(static_cast<char16_t>(u'A' + i))).arg(names[i]));
     m_against->setCurrentIndex(against - 1);
     m_letter = QChar(static_cast<char16_t>(u'A' + against));
     m_align->setCurrentIndex(alignedAtOp ? 1 : 0);
     m_step->clear();
-    m_step->addItem(tr("each run's median step"));
-    for (int i = 0; i < steps; ++i) m_step->addItem(tr("step %1 of each run").arg(i + 1));
+    m_step->addItem(u"each run's median step"_s);
+    for (int i = 0; i < steps; ++i) m_step->addItem(u"step %1 of each run"_s.arg(i + 1));
     m_step->setCurrentIndex(step + 1);
     m_step->setEnabled(steps > 1);
 }
@@ -171,9 +172,9 @@ void ComparePanel::setComparison(const std::shared_ptr<const Run>& a, const std:
     m_units = a->timeline ? Units{a->timeline->timeUnit(), a->timeline->memoryUnit()} : Units{};
     m_nameA = runTitle(a->info);
     m_nameB = runTitle(b->info);
-    m_fallTitle->setText(tr("From A to %1").arg(m_letter));
+    m_fallTitle->setText(u"From A to %1"_s.arg(m_letter));
     fillDifferences(*comparison);
-    m_table->setTitle(m_all.size() > 1 ? tr("Differences from A") : tr("Difference (%1 against A)").arg(m_letter));
+    m_table->setTitle(m_all.size() > 1 ? u"Differences from A"_s : u"Difference (%1 against A)"_s.arg(m_letter));
     if (!comparison->unknown.empty()) {
         fillUnknown(*comparison);
         m_ops->setComparison(nullptr, {});
@@ -197,8 +198,8 @@ void ComparePanel::setComparison(const std::shared_ptr<const Run>& a, const std:
 QString ComparePanel::named(const std::string& sentence, QChar letter)
 {
     QString text = QString::fromStdString(sentence);
-    if (letter != QLatin1Char('B')) {
-        static const QRegularExpression alone(QStringLiteral("\\bB\\b"));
+    if (letter != u'B') {
+        static const QRegularExpression alone(u"\\bB\\b"_s);
         text.replace(alone, letter);
     }
     return text;
@@ -209,11 +210,10 @@ void ComparePanel::fillDifferences(const Comparison& comparison)
     m_differences->setVisible(!comparison.differences.empty());
     for (const RunDifference& one : comparison.differences) {
         const auto valueText = [](const std::string& value) {
-            return value.empty() ? tr("unknown") : QString::fromStdString(value);
+            return value.empty() ? u"unknown"_s : QString::fromStdString(value);
         };
-        m_differences->addText(
-            tr("%1: %2 in A, %3 in %4")
-                .arg(QString::fromStdString(one.title), valueText(one.a), valueText(one.b), m_letter));
+        m_differences->addText(u"%1: %2 in A, %3 in %4"_s.arg(QString::fromStdString(one.title), valueText(one.a),
+                                                              valueText(one.b), m_letter));
     }
 }
 
@@ -222,7 +222,7 @@ void ComparePanel::fillWaterfall()
     if (!m_comparison) return;
     const bool ladder = m_fallKind->currentIndex() == 1;
     std::vector<WaterfallBar> bars =
-        ladder ? ladderBars(*m_comparison, m_letter) : ledgerBars(*m_comparison, QStringLiteral("A"), m_letter);
+        ladder ? ladderBars(*m_comparison, m_letter) : ledgerBars(*m_comparison, u"A"_s, m_letter);
     if (ladder)
         for (WaterfallBar& bar : bars) bar.title = named(bar.title.toStdString());
     m_waterfall->setBars(std::move(bars), m_units);
@@ -230,8 +230,8 @@ void ComparePanel::fillWaterfall()
     if (ladder && m_comparison->ladder.empty())
         note = QString::fromStdString(m_comparison->noLadder);
     else if (!ladder && m_comparison->change.makespanDelta == 0)
-        note = tr("The critical paths take the same time.");
-    if (m_comparison->withinSpread) note = tr("Within the noise: no significant difference.");
+        note = u"The critical paths take the same time."_s;
+    if (m_comparison->withinSpread) note = u"Within the noise: no significant difference."_s;
     m_fallNote->setText(note);
     m_fallNote->setVisible(!note.isEmpty());
 }
@@ -246,8 +246,8 @@ void ComparePanel::fillUnknown(const Comparison& comparison)
         m_table->addText(wholeQuantities(sentence(named(comparison.headline))));
         return;
     }
-    m_table->addText(tr("Steps and bubbles are not compared; %1.").arg(named(comparison.unknown)));
-    m_why->setTitle(tr("What changed and why"));
+    m_table->addText(u"Steps and bubbles are not compared; %1."_s.arg(named(comparison.unknown)));
+    m_why->setTitle(u"What changed and why"_s);
     for (const std::string& one : comparison.devices->why) m_why->addText(wholeQuantities(sentence(named(one))));
     std::size_t next = 0;
     for (const DeviceTable& table : deviceTables(*comparison.devices, m_letter.toLatin1())) {
@@ -277,7 +277,7 @@ void ComparePanel::addKernel(PanelSection* section, const DeviceTable& table, co
         section->addRow(brief, value, tooltip);
         return;
     }
-    auto* button = new LinkButton(brief, tooltip + QLatin1Char('\n') + tr("Selects the call that changed most"));
+    auto* button = new LinkButton(brief, tooltip + u'\n' + u"Selects the call that changed most"_s);
     connect(
         button, &QPushButton::clicked, this,
         [this, a = row.kernel->most->spanA, b = row.kernel->most->spanB] { emit opChosen(a, b); },
@@ -310,13 +310,12 @@ void ComparePanel::fillTable(const Comparison& comparison)
         grid->addWidget(label, row, column, column == 0 ? lines : 1, 1);
     };
     const auto lessA = [&](std::size_t i) {
-        return tr("%1 minus A; for times as a share of A. Grey: within the noise.").arg(letterOf(i));
+        return u"%1 minus A; for times as a share of A. Grey: within the noise."_s.arg(letterOf(i));
     };
     const QStringList names = pair ? QStringList{m_nameA, m_nameB} : m_names;
     for (int i = 0; i < names.size(); ++i)
-        put(0, i + 1, i == 0 ? QStringLiteral("A") : QString(letterOf(static_cast<std::size_t>(i - 1))), "secondary",
-            names[i]);
-    if (pair) put(0, 3, tr("change"), "secondary", lessA(0));
+        put(0, i + 1, i == 0 ? u"A"_s : QString(letterOf(static_cast<std::size_t>(i - 1))), "secondary", names[i]);
+    if (pair) put(0, 3, u"change"_s, "secondary", lessA(0));
 
     std::vector<std::string> keys;
     for (const Comparison* one : others)
@@ -341,7 +340,7 @@ void ComparePanel::fillTable(const Comparison& comparison)
             const MetricDelta* metric = of(*others[i], key);
             const int column = static_cast<int>(i) + 2;
             if (metric == nullptr) {
-                put(row, column, QStringLiteral("·"), "faint", tr("This run has it in another unit or not at all."));
+                put(row, column, u"·"_s, "faint", u"This run has it in another unit or not at all."_s);
                 continue;
             }
             const MetricText text = metricText(*metric, m_units, others[i]->shows() || metric->unit == "bytes", most);
@@ -358,11 +357,11 @@ void ComparePanel::fillTable(const Comparison& comparison)
     m_table->addWidget(table);
     for (std::size_t i = 0; i < others.size(); ++i) {
         const QString text = sentence(named(others[i]->headline, letterOf(i)));
-        static const QRegularExpression aLetter(QStringLiteral("\\b[BCD]\\b"));
-        m_table->addText(pair || text.contains(aLetter) ? text : tr("%1: %2").arg(letterOf(i)).arg(text));
+        static const QRegularExpression aLetter(u"\\b[BCD]\\b"_s);
+        m_table->addText(pair || text.contains(aLetter) ? text : u"%1: %2"_s.arg(letterOf(i)).arg(text));
         for (const UnknownMetric& one : others[i]->unknownMetrics)
             m_table->addText(
-                tr("%1 is not compared: %2.").arg(QString::fromStdString(one.title), named(one.why, letterOf(i))),
+                u"%1 is not compared: %2."_s.arg(QString::fromStdString(one.title), named(one.why, letterOf(i))),
                 "faint");
     }
 }
@@ -382,10 +381,9 @@ void ComparePanel::fillIdle(const Comparison& comparison)
             if (r >= from.size()) continue;
             auto* bar = new ShareBar;
             bar->setPlain(static_cast<double>(from[r].idle) / static_cast<double>(most), second);
-            m_idle->addBar(second ? QString() : tr("Rank %1").arg(r), bar, durationText(from[r].idle, m_units),
-                           tr("Rank %1 in %2 (%3): idle time within the step's window.")
-                               .arg(r)
-                               .arg(second ? QString(m_letter) : QStringLiteral("A"), second ? m_nameB : m_nameA));
+            m_idle->addBar(second ? QString() : u"Rank %1"_s.arg(r), bar, durationText(from[r].idle, m_units),
+                           u"Rank %1 in %2 (%3): idle time within the step's window."_s.arg(r).arg(
+                               second ? QString(m_letter) : u"A"_s, second ? m_nameB : m_nameA));
         }
     }
 }
@@ -399,20 +397,20 @@ void ComparePanel::fillSplit(const Comparison& comparison)
         Nanos time;
         QString meaning;
     };
-    std::vector<Part> parts{{tr("Busy time"), change.busyDelta, tr("Ops took more or less time.")},
-                            {tr("Optimizer and collectives"), change.apartDelta,
-                             tr("Time in the optimizer and collectives within the window.")}};
+    std::vector<Part> parts{{u"Busy time"_s, change.busyDelta, u"Ops took more or less time."_s},
+                            {u"Optimizer and collectives"_s, change.apartDelta,
+                             u"Time in the optimizer and collectives within the window."_s}};
     for (std::size_t c = 0; c < idleCauseCount; ++c) {
         const auto cause = static_cast<IdleCause>(c);
         const auto title = titleOf(cause);
         const auto meaning = meaningOf(cause);
-        parts.push_back({tr("Idle: %1").arg(QString::fromUtf8(title.data(), static_cast<qsizetype>(title.size()))),
+        parts.push_back({u"Idle: %1"_s.arg(QString::fromUtf8(title.data(), static_cast<qsizetype>(title.size()))),
                          change.idleDelta[c],
                          QString::fromUtf8(meaning.data(), static_cast<qsizetype>(meaning.size()))});
     }
     if (change.unexplained != 0)
-        parts.push_back({tr("Different number of ranks"), change.unexplained,
-                         tr("The runs have different numbers of ranks; this part can't be split.")});
+        parts.push_back({u"Different number of ranks"_s, change.unexplained,
+                         u"The runs have different numbers of ranks; this part can't be split."_s});
     std::erase_if(parts, [](const Part& part) { return part.time == 0; });
     std::stable_sort(parts.begin(), parts.end(),
                      [](const Part& a, const Part& b) { return std::abs(a.time) > std::abs(b.time); });
@@ -421,17 +419,17 @@ void ComparePanel::fillSplit(const Comparison& comparison)
         m_split->addRow(
             part.title,
             signedDurationText(static_cast<Nanos>(std::llround(static_cast<double>(part.time) / ranks)), m_units),
-            tr("%1\nMean over ranks; all parts add up to the change of the ops' time, %2.")
-                .arg(part.meaning, signedDurationText(change.makespanDelta, m_units)),
+            u"%1\nMean over ranks; all parts add up to the change of the ops' time, %2."_s.arg(
+                part.meaning, signedDurationText(change.makespanDelta, m_units)),
             part.time < 0 ? PanelSection::Tone::Better : PanelSection::Tone::Worse);
 }
 
 void ComparePanel::fillWhy(const Comparison& comparison)
 {
     const Nanos delta = comparison.change.stepDelta;
-    m_why->setTitle(comparison.withinSpread || !comparison.sameUnits ? tr("What differs")
-                    : delta < 0                                      ? tr("Why %1 is faster").arg(m_letter)
-                                : (delta > 0 ? tr("Why %1 is slower").arg(m_letter) : tr("What differs")));
+    m_why->setTitle(comparison.withinSpread || !comparison.sameUnits ? u"What differs"_s
+                    : delta < 0                                      ? u"Why %1 is faster"_s.arg(m_letter)
+                                : (delta > 0 ? u"Why %1 is slower"_s.arg(m_letter) : u"What differs"_s));
     m_why->setVisible(!comparison.why.empty());
     for (const std::string& sentence : comparison.why) {
         // shown above

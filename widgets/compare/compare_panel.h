@@ -61,7 +61,7 @@ private:
     QStringList m_names;
     std::vector<std::shared_ptr<const Comparison>> m_all;
     QString m_note;
-    QChar m_letter = QLatin1Char('B');
+    QChar m_letter = u'B';
     std::shared_ptr<const Comparison> m_comparison;
     QWidget* m_choices;
     QComboBox* m_against;

@@ -7,6 +7,7 @@
 #include <QPainter>
 #include <QStyledItemDelegate>
 
+#include "widgets/literals.h"
 #include "widgets/table_copy.h"
 
 namespace stagewright {
@@ -63,13 +64,12 @@ private:
 
 QString noiseText(const NoiseVerdict& verdict, Nanos change, const Units& units)
 {
-    if (change == 0) return CompareOpTable::tr("no change");
-    if (!verdict.spread)
-        return CompareOpTable::tr("noise unknown: it needs %1 measured steps of each run").arg(fewestSteps);
-    if (*verdict.spread == 0) return CompareOpTable::tr("simulated: without noise");
-    return verdict.shows ? CompareOpTable::tr("exceeds the noise of ±%1").arg(durationText(*verdict.spread, units))
-                         : CompareOpTable::tr("within the noise of ±%1: no significant difference")
-                               .arg(durationText(*verdict.spread, units));
+    if (change == 0) return u"no change"_s;
+    if (!verdict.spread) return u"noise unknown: it needs %1 measured steps of each run"_s.arg(fewestSteps);
+    if (*verdict.spread == 0) return u"simulated: without noise"_s;
+    return verdict.shows
+               ? u"exceeds the noise of ±%1"_s.arg(durationText(*verdict.spread, units))
+               : u"within the noise of ±%1: no significant difference"_s.arg(durationText(*verdict.spread, units));
 }
 
 } // namespace
@@ -105,9 +105,7 @@ QVariant CompareOpModel::data(const QModelIndex& index, int role) const
         case Rank: return op.rank;
         case Start:
         case Duration:
-            return change == 0
-                       ? QStringLiteral("=")
-                       : signedDurationText(change, m_units) + (verdict.shows ? QString() : QStringLiteral(" ~"));
+            return change == 0 ? u"="_s : signedDurationText(change, m_units) + (verdict.shows ? QString() : u" ~"_s);
         default: return {};
         }
     case SortRole:
@@ -131,7 +129,7 @@ QVariant CompareOpModel::data(const QModelIndex& index, int role) const
         if (index.column() == Steps && m_comparison->historyA && m_comparison->historyB) {
             const StepSample a = m_comparison->historyA->duration(op.op, op.rank);
             const StepSample b = m_comparison->historyB->duration(op.op, op.rank);
-            return tr("A: median %1, %2 to %3 over %4 steps\nB: median %5, %6 to %7 over %8 steps")
+            return u"A: median %1, %2 to %3 over %4 steps\nB: median %5, %6 to %7 over %8 steps"_s
                 .arg(durationText(a.median, m_units), durationText(a.least, m_units), durationText(a.most, m_units))
                 .arg(a.count)
                 .arg(durationText(b.median, m_units), durationText(b.least, m_units), durationText(b.most, m_units))
@@ -145,24 +143,23 @@ QVariant CompareOpModel::data(const QModelIndex& index, int role) const
 QVariant CompareOpModel::headerData(int section, Qt::Orientation orientation, int role) const
 {
     if (orientation != Qt::Horizontal || section < 0 || section >= ColumnCount) return {};
-    static const char* const titles[] = {QT_TR_NOOP("Op"), QT_TR_NOOP("Rank"), QT_TR_NOOP("Start"), QT_TR_NOOP("Takes"),
-                                         QT_TR_NOOP("Steps")};
+    static const char* const titles[] = {"Op", "Rank", "Start", "Takes", "Steps"};
     static const char* const meanings[] = {
-        QT_TR_NOOP("As written in A's schedule."), QT_TR_NOOP("The rank that runs it in both runs."),
-        QT_TR_NOOP("Start in B minus start in A, each from the start of its step. ~: within the noise."),
-        QT_TR_NOOP("Duration in B minus duration in A. ~: within the noise."),
-        QT_TR_NOOP("The op's duration over the measured steps, A above B: minimum to maximum, the middle half as a "
-                   "box, the median as a line.")};
-    if (role == Qt::DisplayRole) return tr(titles[section]);
-    if (role == Qt::ToolTipRole) return tr(meanings[section]);
+        "As written in A's schedule.", "The rank that runs it in both runs.",
+        "Start in B minus start in A, each from the start of its step. ~: within the noise.",
+        "Duration in B minus duration in A. ~: within the noise.",
+        "The op's duration over the measured steps, A above B: minimum to maximum, the middle half as a "
+        "box, the median as a line."};
+    if (role == Qt::DisplayRole) return QString::fromUtf8(titles[section]);
+    if (role == Qt::ToolTipRole) return QString::fromUtf8(meanings[section]);
     return {};
 }
 
 CompareOpTable::CompareOpTable(QWidget* parent)
     : QTableView(parent), m_model(new CompareOpModel(this)), m_sorted(new QSortFilterProxyModel(this))
 {
-    setObjectName(QStringLiteral("compareOps"));
-    setAccessibleName(tr("Ops by change"));
+    setObjectName(u"compareOps"_s);
+    setAccessibleName(u"Ops by change"_s);
     m_sorted->setSourceModel(m_model);
     m_sorted->setSortRole(CompareOpModel::SortRole);
     setModel(m_sorted);

@@ -8,6 +8,8 @@
 #include <QPainter>
 #include <QToolTip>
 
+#include "widgets/literals.h"
+
 namespace stagewright {
 
 namespace {
@@ -29,17 +31,16 @@ std::vector<WaterfallBar> ledgerBars(const Comparison& comparison, const QString
     std::stable_sort(classes.begin(), classes.end(),
                      [&](std::size_t x, std::size_t y) { return std::llabs(moved(x)) > std::llabs(moved(y)); });
     Nanos now = comparison.ledgerA.makespan;
-    bars.push_back({a, WaterfallChart::tr("Step time of the baseline"), 0, now, true});
+    bars.push_back({a, u"Step time of the baseline"_s, 0, now, true});
     for (const std::size_t i : classes) {
         const auto part = static_cast<PathClass>(i);
-        bars.push_back(
-            {words(titleOf(part)),
-             words(meaningOf(part)) + QStringLiteral("\n") +
-                 WaterfallChart::tr("Classes of the critical path; together they add up to the change in step time."),
-             now, now + moved(i), false});
+        bars.push_back({words(titleOf(part)),
+                        words(meaningOf(part)) + u"\n"_s +
+                            u"Classes of the critical path; together they add up to the change in step time."_s,
+                        now, now + moved(i), false});
         now += moved(i);
     }
-    bars.push_back({b, WaterfallChart::tr("Step time"), 0, now, true});
+    bars.push_back({b, u"Step time"_s, 0, now, true});
     return bars;
 }
 
@@ -51,20 +52,17 @@ std::vector<WaterfallBar> ladderBars(const Comparison& comparison, const QString
         QString title = QString::fromStdString(rung.title);
         if (!title.isEmpty()) title[0] = title[0].toUpper();
         const bool first = rung.kind == RungKind::Start;
-        bars.push_back(
-            {title,
-             WaterfallChart::tr("One change at a time, simulated with A's costs until the costs themselves change."),
-             first ? 0 : rung.makespan - rung.change, rung.makespan, first});
+        bars.push_back({title, u"One change at a time, simulated with A's costs until the costs themselves change."_s,
+                        first ? 0 : rung.makespan - rung.change, rung.makespan, first});
     }
-    bars.push_back({WaterfallChart::tr("%1 as it ran").arg(b), WaterfallChart::tr("Step time"), 0,
-                    comparison.ladder.back().makespan, true});
+    bars.push_back({u"%1 as it ran"_s.arg(b), u"Step time"_s, 0, comparison.ladder.back().makespan, true});
     return bars;
 }
 
 WaterfallChart::WaterfallChart(QWidget* parent) : ThemedWidget(parent)
 {
-    setObjectName(QStringLiteral("waterfall"));
-    setAccessibleName(tr("Waterfall of the change in step time"));
+    setObjectName(u"waterfall"_s);
+    setAccessibleName(u"Waterfall of the change in step time"_s);
     setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
 }
 
@@ -73,8 +71,8 @@ void WaterfallChart::setBars(std::vector<WaterfallBar> bars, const Units& units)
     m_bars = std::move(bars);
     m_units = units;
     QStringList text;
-    for (const auto& row : table().rows) text << row.join(QLatin1Char(' '));
-    setAccessibleDescription(text.join(QStringLiteral(", ")));
+    for (const auto& row : table().rows) text << row.join(u' ');
+    setAccessibleDescription(text.join(u", "_s));
     updateGeometry();
     update();
 }
@@ -87,7 +85,7 @@ QSize WaterfallChart::sizeHint() const
 TableText WaterfallChart::table() const
 {
     TableText table;
-    table.header = {tr("part"), tr("change")};
+    table.header = {u"part"_s, u"change"_s};
     for (const WaterfallBar& bar : m_bars)
         table.rows.push_back(
             {bar.title, bar.total ? durationText(bar.to, m_units) : signedDurationText(bar.to - bar.from, m_units)});
@@ -155,7 +153,7 @@ bool WaterfallChart::event(QEvent* event)
         const auto* help = static_cast<QHelpEvent*>(event);
         const auto row = static_cast<std::size_t>(std::max(0.0, help->pos().y() / rowHeight));
         if (row < m_bars.size())
-            QToolTip::showText(help->globalPos(), m_bars[row].title + QStringLiteral("\n") + m_bars[row].tooltip, this);
+            QToolTip::showText(help->globalPos(), m_bars[row].title + u"\n"_s + m_bars[row].tooltip, this);
         return true;
     }
     return QWidget::event(event);

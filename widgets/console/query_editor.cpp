@@ -12,6 +12,8 @@
 #include <QSyntaxHighlighter>
 #include <QTextBlock>
 
+#include "widgets/literals.h"
+
 namespace stagewright {
 namespace {
 
@@ -52,8 +54,7 @@ protected:
         static const QSet<QString> words = [] {
             QSet<QString> all;
             for (const QString& keyword : keywords())
-                for (const QString& word : keyword.split(QLatin1Char(' ')))
-                    all << word.toLower().remove(QLatin1Char('('));
+                for (const QString& word : keyword.split(u' ')) all << word.toLower().remove(u'(');
             return all;
         }();
         for (auto it = tokens.globalMatch(text); it.hasNext();) {
@@ -85,22 +86,21 @@ QueryEditor::QueryEditor(QWidget* parent)
     : QPlainTextEdit(parent), m_completer(new QCompleter(this)), m_words(new QStringListModel(this)),
       m_highlighter(new QueryHighlighter(document()))
 {
-    setObjectName(QStringLiteral("query"));
+    setObjectName(u"query"_s);
     setAcceptDrops(false); // the window handles file drops
     setTabChangesFocus(true);
     setLineWrapMode(QPlainTextEdit::WidgetWidth);
-    setAccessibleName(tr("SQL query"));
-    setPlaceholderText(tr("SELECT name, duration_ns, span FROM spans WHERE run = :run AND step = :step ORDER BY "
-                          "duration_ns DESC LIMIT 20"));
-    setToolTip(
-        tr("One SELECT. Ctrl+Enter runs it, Ctrl+Space completes, Ctrl+Up and Ctrl+Down recall earlier queries.\n"
-           ":run and :step stand for the run and the step shown."));
-    setStyleSheet(QStringLiteral("font-family: \"DejaVu Sans Mono\", monospace; font-size: 12px;"));
+    setAccessibleName(u"SQL query"_s);
+    setPlaceholderText(u"SELECT name, duration_ns, span FROM spans WHERE run = :run AND step = :step ORDER BY "
+                       "duration_ns DESC LIMIT 20"_s);
+    setToolTip(u"One SELECT. Ctrl+Enter runs it, Ctrl+Space completes, Ctrl+Up and Ctrl+Down recall earlier queries.\n"
+               ":run and :step stand for the run and the step shown."_s);
+    setStyleSheet(u"font-family: \"DejaVu Sans Mono\", monospace; font-size: 12px;"_s);
     m_completer->setModel(m_words); // set once: Qt adds a delegate to the popup with each model
     m_completer->setWidget(this);
     m_completer->setCaseSensitivity(Qt::CaseInsensitive);
     m_completer->setCompletionMode(QCompleter::PopupCompletion);
-    m_completer->popup()->setAccessibleName(tr("Completions"));
+    m_completer->popup()->setAccessibleName(u"Completions"_s);
     connect(m_completer, QOverload<const QString&>::of(&QCompleter::activated), this, &QueryEditor::insertCompletion);
     setTables({});
     setTheme(Theme::light());
@@ -118,7 +118,7 @@ void QueryEditor::setTables(const QueryTables& tables)
         }
     }
     words << keywords();
-    words << QStringLiteral(":run") << QStringLiteral(":step");
+    words << u":run"_s << u":step"_s;
     m_words->setStringList(words);
     m_highlighter->setNames(names);
 }
@@ -229,7 +229,7 @@ void QueryEditor::keyPressEvent(QKeyEvent* event)
     }
     QPlainTextEdit::keyPressEvent(event);
     const QString text = event->text();
-    if (!text.isEmpty() && (text[0].isLetterOrNumber() || text[0] == QLatin1Char('_') || text[0] == QLatin1Char(':')))
+    if (!text.isEmpty() && (text[0].isLetterOrNumber() || text[0] == u'_' || text[0] == u':'))
         complete(false);
     else if (event->key() != Qt::Key_Backspace || m_completer->popup()->isVisible())
         m_completer->popup()->hide();

@@ -12,6 +12,7 @@
 #include <QTimer>
 #include <QVBoxLayout>
 
+#include "widgets/literals.h"
 #include "widgets/numbers.h"
 #include "widgets/style.h"
 #include "widgets/table_copy.h"
@@ -22,7 +23,7 @@ SqlConsole::SqlConsole(QWidget* parent)
     : QWidget(parent), m_editor(new QueryEditor(this)), m_sorted(new QSortFilterProxyModel(this)),
       m_table(new QTableView(this))
 {
-    setObjectName(QStringLiteral("panel"));
+    setObjectName(u"panel"_s);
     setAttribute(Qt::WA_StyledBackground);
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(10, 8, 10, 6);
@@ -39,31 +40,31 @@ SqlConsole::SqlConsole(QWidget* parent)
         buttons->addWidget(made);
         return made;
     };
-    m_run = button(tr("Run"), tr("Runs the query (Ctrl+Enter)"));
-    m_run->setObjectName(QStringLiteral("primary"));
-    m_cancel = button(tr("Cancel"), tr("Stops the running query"));
-    auto* queries = button(tr("Queries"), tr("Built-in queries, your own, and those saved in this file"));
+    m_run = button(u"Run"_s, u"Runs the query (Ctrl+Enter)"_s);
+    m_run->setObjectName(u"primary"_s);
+    m_cancel = button(u"Cancel"_s, u"Stops the running query"_s);
+    auto* queries = button(u"Queries"_s, u"Built-in queries, your own, and those saved in this file"_s);
     m_queries = new QMenu(queries);
     m_queries->setToolTipsVisible(true);
     queries->setMenu(m_queries);
-    auto* save = button(tr("Save…"), tr("Saves this query under a name, in the settings or in the file"));
-    m_mark = button(tr("Show on timeline"), tr("Marks every row that names a span, an op or a time"));
-    m_export = button(tr("Export…"), tr("Writes the rows to a CSV or Markdown file"));
+    auto* save = button(u"Save…"_s, u"Saves this query under a name, in the settings or in the file"_s);
+    m_mark = button(u"Show on timeline"_s, u"Marks every row that names a span, an op or a time"_s);
+    m_export = button(u"Export…"_s, u"Writes the rows to a CSV or Markdown file"_s);
     buttons->addStretch(1);
     m_busy = new QProgressBar(this);
     m_busy->setRange(0, 0);
     m_busy->setTextVisible(false);
     m_busy->setFixedWidth(90);
-    m_busy->setAccessibleName(tr("The query is running"));
+    m_busy->setAccessibleName(u"The query is running"_s);
     buttons->addWidget(m_busy);
     layout->addLayout(buttons);
 
     m_sorted->setSourceModel(&m_model);
     m_sorted->setSortRole(QueryModel::SortRole);
-    m_table->setObjectName(QStringLiteral("queryTable"));
-    m_table->setAccessibleName(tr("Rows of the query"));
-    m_table->setToolTip(tr("A row that names a span, an op or a time selects it on the timeline. Ctrl+C copies as CSV, "
-                           "Ctrl+Shift+C as Markdown."));
+    m_table->setObjectName(u"queryTable"_s);
+    m_table->setAccessibleName(u"Rows of the query"_s);
+    m_table->setToolTip(u"A row that names a span, an op or a time selects it on the timeline. Ctrl+C copies as CSV, "
+                        "Ctrl+Shift+C as Markdown."_s);
     m_table->setModel(m_sorted);
     m_table->setSortingEnabled(true);
     m_table->setSelectionBehavior(QAbstractItemView::SelectRows);
@@ -85,12 +86,12 @@ SqlConsole::SqlConsole(QWidget* parent)
     m_clock = new QTimer(this);
     m_clock->setInterval(200);
     connect(m_clock, &QTimer::timeout, this, [this] {
-        m_said->setText(tr("Running for %1 s…")
-                            .arg(static_cast<double>(QDateTime::currentMSecsSinceEpoch() - m_began) / 1000, 0, 'f', 1));
+        m_said->setText(u"Running for %1 s…"_s.arg(
+            static_cast<double>(QDateTime::currentMSecsSinceEpoch() - m_began) / 1000, 0, 'f', 1));
     });
     const auto ask = [this] {
         if (m_editor->toPlainText().trimmed().isEmpty())
-            setSaid(tr("Write one SELECT, or choose a query."));
+            setSaid(u"Write one SELECT, or choose a query."_s);
         else
             emit runAsked(m_editor->toPlainText());
     };
@@ -107,7 +108,7 @@ SqlConsole::SqlConsole(QWidget* parent)
     setRunning(false);
     setShowsOnTimeline(false, {});
     m_export->setEnabled(false);
-    setSaid(tr("Tables: spans, memory, edges, runs, steps, metrics, notes. Ctrl+Space completes their columns."));
+    setSaid(u"Tables: spans, memory, edges, runs, steps, metrics, notes. Ctrl+Space completes their columns."_s);
 }
 
 void SqlConsole::setQuery(const QString& sql)
@@ -125,7 +126,7 @@ void SqlConsole::setRunning(bool running)
     if (running) {
         m_began = QDateTime::currentMSecsSinceEpoch();
         m_clock->start();
-        setSaid(tr("Running…"));
+        setSaid(u"Running…"_s);
     } else {
         m_clock->stop();
     }
@@ -141,11 +142,11 @@ void SqlConsole::showRows(QueryRows rows, qint64 milliseconds)
     for (int column = 0; column < m_model.columnCount(); ++column)
         m_table->setColumnWidth(column, std::min(m_table->columnWidth(column) + 10, 320));
     m_export->setEnabled(m_model.columnCount() > 0);
-    QString text = truncated ? tr("%1, in %2 s. Use LIMIT and OFFSET for the others.")
-                                   .arg(countText(count, tr("The first row"), tr("The first %L1 rows")))
+    QString text = truncated ? u"%1, in %2 s. Use LIMIT and OFFSET for the others."_s
+                                   .arg(countText(count, u"The first row"_s, u"The first %L1 rows"_s))
                                    .arg(static_cast<double>(milliseconds) / 1000, 0, 'f', 2)
-                             : countText(count, tr("1 row"), tr("%L1 rows")) +
-                                   tr(", in %1 s").arg(static_cast<double>(milliseconds) / 1000, 0, 'f', 2);
+                             : countText(count, u"1 row"_s, u"%L1 rows"_s) +
+                                   u", in %1 s"_s.arg(static_cast<double>(milliseconds) / 1000, 0, 'f', 2);
     setSaid(text);
 }
 
@@ -153,7 +154,7 @@ void SqlConsole::showFault(const QString& message, const QString& remedy)
 {
     QString text = message;
     if (!text.isEmpty()) text[0] = text[0].toUpper();
-    m_said->setText(remedy.isEmpty() ? text : text + QStringLiteral(". ") + remedy);
+    m_said->setText(remedy.isEmpty() ? text : text + u". "_s + remedy);
     setRole(m_said, "worse");
 }
 
@@ -183,7 +184,7 @@ int SqlConsole::currentRow() const
 void SqlConsole::setShowsOnTimeline(bool can, const QString& why)
 {
     m_mark->setEnabled(can);
-    m_mark->setToolTip(why.isEmpty() ? tr("Marks every row that names a span, an op or a time") : why);
+    m_mark->setToolTip(why.isEmpty() ? u"Marks every row that names a span, an op or a time"_s : why);
 }
 
 } // namespace stagewright

@@ -9,6 +9,7 @@
 #include "schedules/execute/deadlock_text.h"
 #include "schedules/messages/messages.h"
 #include "widgets/deadlock/deadlock_view.h"
+#include "widgets/literals.h"
 #include "widgets/numbers.h"
 #include "widgets/style.h"
 
@@ -18,14 +19,14 @@ DeadlockDialog::DeadlockDialog(const Theme& theme, std::shared_ptr<const Schedul
                                QWidget* parent)
     : QDialog(parent), m_schedule(std::move(schedule)), m_channels(channels)
 {
-    setObjectName(QStringLiteral("deadlock"));
-    setWindowTitle(tr("This order hangs"));
+    setObjectName(u"deadlock"_s);
+    setWindowTitle(u"This order hangs"_s);
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(20, 18, 20, 16);
     layout->setSpacing(10);
-    layout->addWidget(makeLabel(tr("This order hangs"), "bigtitle", this));
+    layout->addWidget(makeLabel(u"This order hangs"_s, "bigtitle", this));
     m_sentence = makeLabel({}, "value", this, true);
-    m_sentence->setObjectName(QStringLiteral("sentence"));
+    m_sentence->setObjectName(u"sentence"_s);
     m_sentence->setWordWrap(true);
     layout->addWidget(m_sentence);
     auto* scroll = new QScrollArea(this);
@@ -36,20 +37,20 @@ DeadlockDialog::DeadlockDialog(const Theme& theme, std::shared_ptr<const Schedul
     m_view->setTheme(theme);
     scroll->setWidget(m_view);
     layout->addWidget(scroll, 1);
-    auto* key = makeLabel(tr("Solid: where a rank has stopped. Dashed: what it waits for. Red: the cycle. Grey: ranks "
-                             "that only wait for it. Ops to the left have run."),
+    auto* key = makeLabel(u"Solid: where a rank has stopped. Dashed: what it waits for. Red: the cycle. Grey: ranks "
+                          "that only wait for it. Ops to the left have run."_s,
                           "faint", this);
     key->setWordWrap(true);
     layout->addWidget(key);
 
     auto* bottom = new QHBoxLayout;
     m_sends = new QComboBox(this);
-    m_sends->setObjectName(QStringLiteral("sends"));
-    m_sends->setAccessibleName(tr("Sends"));
-    m_sends->addItem(tr("Buffered sends"));
-    m_sends->addItem(tr("Rendezvous: no buffers"));
+    m_sends->setObjectName(u"sends"_s);
+    m_sends->setAccessibleName(u"Sends"_s);
+    m_sends->addItem(u"Buffered sends"_s);
+    m_sends->addItem(u"Rendezvous: no buffers"_s);
     m_sends->setCurrentIndex(channels.sends == SendMode::Rendezvous ? 1 : 0);
-    m_sends->setToolTip(tr("How sends and receives meet"));
+    m_sends->setToolTip(u"How sends and receives meet"_s);
     m_sends->setVisible(isLowered(*m_schedule));
     connect(m_sends, &QComboBox::currentIndexChanged, this, [this](int index) {
         m_channels.sends = index == 1 ? SendMode::Rendezvous : SendMode::Buffered;
@@ -57,10 +58,10 @@ DeadlockDialog::DeadlockDialog(const Theme& theme, std::shared_ptr<const Schedul
     });
     bottom->addWidget(m_sends);
     bottom->addStretch(1);
-    auto* close = new QPushButton(tr("Close"), this);
+    auto* close = new QPushButton(u"Close"_s, this);
     close->setAutoDefault(false);
     m_fix = new QPushButton(this);
-    m_fix->setObjectName(QStringLiteral("primary"));
+    m_fix->setObjectName(u"primary"_s);
     m_fix->setDefault(true);
     connect(close, &QPushButton::clicked, this, &QDialog::reject);
     connect(m_fix, &QPushButton::clicked, this, [this] {
@@ -84,7 +85,7 @@ void DeadlockDialog::explain()
     if (!found)
         text = QString::fromStdString(found.error().message);
     else if (!m_deadlock.hung())
-        text = tr("No deadlock with this setting: the order finishes.");
+        text = u"No deadlock with this setting: the order finishes."_s;
     else
         text = QString::fromStdString(describeDeadlock(m_deadlock));
     if (!text.isEmpty()) text[0] = text[0].toUpper();
@@ -94,13 +95,11 @@ void DeadlockDialog::explain()
     if (!m_deadlock.fixed) return;
     if (m_deadlock.fix.size() == 1) {
         const OrderChange& change = m_deadlock.fix.front();
-        m_fix->setText(tr("Apply: move %1 of rank %2 to place %3")
-                           .arg(QString::fromStdString(toText(change.op)))
+        m_fix->setText(u"Apply: move %1 of rank %2 to place %3"_s.arg(QString::fromStdString(toText(change.op)))
                            .arg(change.rank)
                            .arg(change.to));
     } else {
-        m_fix->setText(
-            countText(static_cast<qint64>(m_deadlock.fix.size()), tr("Apply 1 move"), tr("Apply %L1 moves")));
+        m_fix->setText(countText(static_cast<qint64>(m_deadlock.fix.size()), u"Apply 1 move"_s, u"Apply %L1 moves"_s));
     }
 }
 

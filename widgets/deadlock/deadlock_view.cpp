@@ -9,6 +9,7 @@
 
 #include "schedules/execute/deadlock_text.h"
 #include "schedules/model/kinds.h"
+#include "widgets/literals.h"
 #include "widgets/timeline/arrows.h"
 #include "widgets/timeline/slice_shapes.h"
 
@@ -23,8 +24,8 @@ constexpr int before = 7, after = 9; // ops around where a rank has stopped
 DeadlockView::DeadlockView(QWidget* parent) : ThemedWidget(parent)
 {
     loadFonts();
-    setObjectName(QStringLiteral("deadlockView"));
-    setAccessibleName(tr("Cycle of waits"));
+    setObjectName(u"deadlockView"_s);
+    setAccessibleName(u"Cycle of waits"_s);
     setFocusPolicy(Qt::StrongFocus);
     setMouseTracking(true);
 }
@@ -49,7 +50,7 @@ QString DeadlockView::textOf(const Op& op) const
     const bool sends = isSend(op.kind);
     const bool receives = isReceive(op.kind);
     if (!sends && !receives) return QString::fromStdString(toText(op));
-    const QChar letter = carriesActivation(op.kind) ? QLatin1Char('F') : QLatin1Char('B');
+    const QChar letter = carriesActivation(op.kind) ? u'F' : u'B';
     return QString(QChar(sends ? 0x2192 : 0x2190)) + letter + QString::number(op.microbatch);
 }
 
@@ -135,13 +136,13 @@ void DeadlockView::paintEvent(QPaintEvent*)
         const int at = standsAt(r);
         p.setFont(fontOf(FontRole::Rank));
         p.setPen(isVictim(r) ? t.faint : t.text);
-        p.drawText(QRectF(14, y, left - 20, rowHeight / 2 + 2), Qt::AlignLeft | Qt::AlignVCenter, tr("Rank %1").arg(r));
+        p.drawText(QRectF(14, y, left - 20, rowHeight / 2 + 2), Qt::AlignLeft | Qt::AlignVCenter, u"Rank %1"_s.arg(r));
         p.setFont(fontOf(FontRole::Small));
         p.setPen(t.secondary);
         p.drawText(QRectF(14, y + rowHeight / 2, left - 20, rowHeight / 2), Qt::AlignLeft | Qt::AlignVCenter,
-                   at < 0        ? tr("finished")
-                   : isVictim(r) ? tr("waits for it")
-                                 : tr("op %1").arg(at));
+                   at < 0        ? u"finished"_s
+                   : isVictim(r) ? u"waits for it"_s
+                                 : u"op %1"_s.arg(at));
         const int last = std::min(static_cast<int>(list.size()), first(r) + columns());
         p.setFont(fontOf(FontRole::Label));
         for (int i = first(r); i < last; ++i) {
@@ -163,7 +164,7 @@ void DeadlockView::paintEvent(QPaintEvent*)
         }
         if (first(r) > 0) {
             p.setPen(t.faint);
-            p.drawText(QRectF(left - 16, y, 14, rowHeight), Qt::AlignCenter, QStringLiteral("…"));
+            p.drawText(QRectF(left - 16, y, 14, rowHeight), Qt::AlignCenter, u"…"_s);
         }
     }
     // Dashed: what a rank waits for; solid: where it has stopped; victims in grey below the cycle.
@@ -192,14 +193,13 @@ bool DeadlockView::event(QEvent* event)
         for (int r = 0; r < m_schedule->ranks; ++r)
             for (int i = first(r); i < first(r) + columns(); ++i) {
                 if (!cellOf(r, i).contains(help->pos())) continue;
-                QString text = tr("%1: op %2 of rank %3")
+                QString text = u"%1: op %2 of rank %3"_s
                                    .arg(QString::fromStdString(toText(
                                        m_schedule->order[static_cast<std::size_t>(r)][static_cast<std::size_t>(i)])))
                                    .arg(i)
                                    .arg(r);
                 for (const BlockedRank& wait : m_deadlock.blocked)
-                    if (wait.rank == r && wait.position == i)
-                        text += QLatin1Char('\n') + QString::fromStdString(wait.sentence);
+                    if (wait.rank == r && wait.position == i) text += u'\n' + QString::fromStdString(wait.sentence);
                 QToolTip::showText(help->globalPos(), text, this);
                 return true;
             }

@@ -9,6 +9,7 @@
 #include <QToolTip>
 
 #include "schedules/model/kinds.h"
+#include "widgets/literals.h"
 #include "widgets/numbers.h"
 
 namespace stagewright {
@@ -27,8 +28,8 @@ QString decadeText(double value, double)
 
 RooflinePlot::RooflinePlot(QWidget* parent) : ThemedWidget(parent)
 {
-    setObjectName(QStringLiteral("rooflinePlot"));
-    setAccessibleName(tr("Roofline"));
+    setObjectName(u"rooflinePlot"_s);
+    setAccessibleName(u"Roofline"_s);
     setMouseTracking(true);
 }
 
@@ -39,16 +40,16 @@ void RooflinePlot::setRows(std::vector<RooflineRow> rows, std::optional<Ceilings
     QStringList texts;
     for (const RooflineRow& row : m_rows)
         if (shown(row)) texts << textOf(row);
-    setAccessibleDescription(texts.join(QStringLiteral("; ")));
+    setAccessibleDescription(texts.join(u"; "_s));
     update();
 }
 
 QString RooflinePlot::textOf(const RooflineRow& row) const
 {
     const std::string_view kind = ruleOf(row.kind).text;
-    return tr("%1: %2 TFLOP/s at %3 FLOP/byte, %4 of the device's limit")
-        .arg(QString::fromUtf8(kind.data(), static_cast<int>(kind.size())), fixed(row.achieved() * 1e-12, 2),
-             fixed(row.intensity(), 1), percentText(m_ceilings ? row.share(*m_ceilings) : 0));
+    return u"%1: %2 TFLOP/s at %3 FLOP/byte, %4 of the device's limit"_s.arg(
+        QString::fromUtf8(kind.data(), static_cast<int>(kind.size())), fixed(row.achieved() * 1e-12, 2),
+        fixed(row.intensity(), 1), percentText(m_ceilings ? row.share(*m_ceilings) : 0));
 }
 
 // Half a decade of room around the points and the ridge, where the two ceilings meet.
@@ -56,8 +57,8 @@ PlotFrame RooflinePlot::frameIn(const QRectF& rect) const
 {
     PlotFrame frame;
     frame.area = PlotFrame::areaIn(rect);
-    frame.x.title = tr("FLOP/byte");
-    frame.y.title = tr("TFLOP/s");
+    frame.x.title = u"FLOP/byte"_s;
+    frame.y.title = u"TFLOP/s"_s;
     frame.x.text = frame.y.text = decadeText;
     const double ridge = m_ceilings->flops / m_ceilings->bytesPerSecond;
     double left = ridge, right = ridge, low = m_ceilings->flops;
@@ -120,10 +121,10 @@ void RooflinePlot::paintTo(QPainter& p, const QRectF& rect, const Theme& theme) 
         p.setPen(colour);
         p.drawText(place, Qt::AlignCenter, text);
     };
-    label(frame.place((ridge + frame.x.most) / 2, top), tr("%1 TFLOP/s").arg(fixed(m_ceilings->flops * 1e-12, 1)),
+    label(frame.place((ridge + frame.x.most) / 2, top), u"%1 TFLOP/s"_s.arg(fixed(m_ceilings->flops * 1e-12, 1)),
           theme.critical, 4);
     const double middle = (std::max(frame.x.least, frame.y.least - bytes) + ridge) / 2;
-    label(frame.place(middle, middle + bytes), tr("%1 GB/s").arg(fixed(m_ceilings->bytesPerSecond * 1e-9, 0)),
+    label(frame.place(middle, middle + bytes), u"%1 GB/s"_s.arg(fixed(m_ceilings->bytesPerSecond * 1e-9, 0)),
           theme.critical, 8);
     for (std::size_t i = 0; i < m_rows.size(); ++i) {
         if (!shown(m_rows[i])) continue;

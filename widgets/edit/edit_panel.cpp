@@ -10,6 +10,7 @@
 #include <QToolButton>
 
 #include "schedules/library/registry.h"
+#include "widgets/literals.h"
 #include "widgets/numbers.h"
 #include "widgets/panel/side_panel.h"
 #include "widgets/sentence.h"
@@ -49,29 +50,27 @@ PanelSection::Tone toneOf(double delta)
 
 QString signedBytes(Bytes bytes, const Units& units)
 {
-    if (bytes == 0) return QStringLiteral("0");
-    return (bytes < 0 ? QString(QChar(0x2212)) : QStringLiteral("+")) + bytesText(std::abs(bytes), units);
+    if (bytes == 0) return u"0"_s;
+    return (bytes < 0 ? QString(QChar(0x2212)) : u"+"_s) + bytesText(std::abs(bytes), units);
 }
 
 } // namespace
 
 EditPanel::EditPanel(ScheduleEditor* editor, QWidget* parent) : SectionColumn(parent), m_editor(editor)
 {
-    m_run =
-        button(tr("Run it"), tr("Trains this order for real with the original's setup and compares the two."), this);
-    m_run->setObjectName(QStringLiteral("primary"));
-    m_done = button(tr("Leave edit mode"),
-                    tr("Back to the run (E). A changed, valid order stays in the list as a simulated run."), this);
-    m_undo = button(tr("Undo"), tr("Ctrl+Z"), this);
-    m_redo = button(tr("Redo"), tr("Ctrl+Shift+Z"), this);
-    m_revert = button(tr("Original"), tr("Back to the original order; can be undone."), this);
-    m_deadlock =
-        button(tr("Show the cycle…"), tr("Shows the waits on the lists, and a change that removes them."), this);
+    m_run = button(u"Run it"_s, u"Trains this order for real with the original's setup and compares the two."_s, this);
+    m_run->setObjectName(u"primary"_s);
+    m_done = button(u"Leave edit mode"_s,
+                    u"Back to the run (E). A changed, valid order stays in the list as a simulated run."_s, this);
+    m_undo = button(u"Undo"_s, u"Ctrl+Z"_s, this);
+    m_redo = button(u"Redo"_s, u"Ctrl+Shift+Z"_s, this);
+    m_revert = button(u"Original"_s, u"Back to the original order; can be undone."_s, this);
+    m_deadlock = button(u"Show the cycle…"_s, u"Shows the waits on the lists, and a change that removes them."_s, this);
     m_reference = new QComboBox(this);
-    m_reference->setAccessibleName(tr("Compare with a library schedule"));
-    m_reference->setToolTip(tr("A library schedule for the same ranks, microbatches and costs: its figures below, its "
-                               "ops as outlines on the canvas."));
-    m_reference->addItem(tr("Compare with the library…"), QString());
+    m_reference->setAccessibleName(u"Compare with a library schedule"_s);
+    m_reference->setToolTip(u"A library schedule for the same ranks, microbatches and costs: its figures below, its "
+                            "ops as outlines on the canvas."_s);
+    m_reference->addItem(u"Compare with the library…"_s, QString());
     for (const ScheduleInfo& info : allSchedules())
         m_reference->addItem(QString::fromUtf8(info.title.data(), static_cast<qsizetype>(info.title.size())),
                              QString::fromUtf8(info.name.data(), static_cast<qsizetype>(info.name.size())));
@@ -80,18 +79,18 @@ EditPanel::EditPanel(ScheduleEditor* editor, QWidget* parent) : SectionColumn(pa
     m_reference->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);
 
     addWidget(row({m_run, m_done}));
-    m_state = addSection(tr("Edited order"));
+    m_state = addSection(u"Edited order"_s);
     addWidget(m_deadlock);
     addWidget(row({m_undo, m_redo, m_revert}));
-    m_figures = addSection(tr("Figures"));
+    m_figures = addSection(u"Figures"_s);
     addWidget(m_reference);
-    m_op = addSection(tr("Selected ops"));
+    m_op = addSection(u"Selected ops"_s);
     m_opButtons = new QWidget;
     m_opButtons->setLayout(new QGridLayout);
     m_opButtons->layout()->setContentsMargins(0, 0, 0, 0);
     static_cast<QGridLayout*>(m_opButtons->layout())->setSpacing(6);
     addWidget(m_opButtons);
-    m_ranks = addSection(tr("By rank"));
+    m_ranks = addSection(u"By rank"_s);
     finish();
 
     m_soon.setSingleShot(true);
@@ -190,36 +189,36 @@ void EditPanel::refresh()
     }
     const Schedule& shown = m_editor->shown();
     const QUndoStack& undo = *m_editor->undoStack();
-    m_state->addRow(tr("Schedule"), m_source);
-    m_state->addRow(tr("Timed with"), m_costs, tr("The costs used to simulate the order."));
+    m_state->addRow(u"Schedule"_s, m_source);
+    m_state->addRow(u"Timed with"_s, m_costs, u"The costs used to simulate the order."_s);
     const auto isSplit = [](const auto& row) {
         return std::any_of(row.begin(), row.end(), [](const Op& op) { return isSplitBackward(op.kind); });
     };
     if (!m_splitNote.isEmpty() && std::any_of(shown.order.begin(), shown.order.end(), isSplit))
         m_state->addText(m_splitNote, "secondary");
-    m_state->addRow(tr("Recognised as"), m_recognised.isEmpty() ? tr("…") : m_recognised, m_recognisedTip);
-    m_state->addRow(tr("Changes"), undo.count() == 0 ? tr("none") : tr("%1 of %2").arg(undo.index()).arg(undo.count()),
-                    tr("How many of the changes you made can be undone."));
-    if (undo.canUndo()) m_state->addRow(tr("Last"), undo.undoText(), tr("Ctrl+Z undoes it."));
+    m_state->addRow(u"Recognised as"_s, m_recognised.isEmpty() ? u"…"_s : m_recognised, m_recognisedTip);
+    m_state->addRow(u"Changes"_s, undo.count() == 0 ? u"none"_s : u"%1 of %2"_s.arg(undo.index()).arg(undo.count()),
+                    u"How many of the changes you made can be undone."_s);
+    if (undo.canUndo()) m_state->addRow(u"Last"_s, undo.undoText(), u"Ctrl+Z undoes it."_s);
     if (!m_editor->complete())
-        m_state->addRow(tr("To place"),
-                        countText(static_cast<qint64>(m_editor->unplaced().size()), tr("1 op"), tr("%L1 ops")),
-                        tr("Ops that the shape needs but no rank has yet; they are in the tray under the canvas."),
+        m_state->addRow(u"To place"_s,
+                        countText(static_cast<qint64>(m_editor->unplaced().size()), u"1 op"_s, u"%L1 ops"_s),
+                        u"Ops that the shape needs but no rank has yet; they are in the tray under the canvas."_s,
                         PanelSection::Tone::Strong);
     const auto& found = m_editor->validation().faults;
     const bool onlyMissing = !m_editor->complete() && std::all_of(found.begin(), found.end(), [](const Fault& fault) {
         return fault.kind == FaultKind::Count || fault.kind == FaultKind::Deadlock;
     });
     if (onlyMissing) {
-        m_state->addRow(tr("Valid"), tr("so far"), tr("The ops placed so far fit together; some are still missing."),
+        m_state->addRow(u"Valid"_s, u"so far"_s, u"The ops placed so far fit together; some are still missing."_s,
                         PanelSection::Tone::Faint);
     } else if (m_editor->valid()) {
-        m_state->addRow(tr("Valid"), tr("yes"),
-                        tr("The number of ops and their order on each rank are right, and there is no deadlock."),
+        m_state->addRow(u"Valid"_s, u"yes"_s,
+                        u"The number of ops and their order on each rank are right, and there is no deadlock."_s,
                         PanelSection::Tone::Better);
     } else {
         const auto& faults = m_editor->validation().faults;
-        m_state->addRow(tr("Valid"), faults.size() == 1 ? tr("no, one fault") : tr("no, %L1 faults").arg(faults.size()),
+        m_state->addRow(u"Valid"_s, faults.size() == 1 ? u"no, one fault"_s : u"no, %L1 faults"_s.arg(faults.size()),
                         {}, PanelSection::Tone::Worse);
         for (std::size_t i = 0; i < faults.size() && i < faultsTold; ++i) {
             m_state->addText(sentence(QString::fromStdString(faults[i].message)), "worse");
@@ -231,26 +230,26 @@ void EditPanel::refresh()
     const Op* first = m_chosen.empty() ? nullptr : opAt(shown, m_chosen.front());
     if (first != nullptr && m_chosen.size() == 1)
         m_op->addRow(QString::fromStdString(toText(*first)),
-                     tr("rank %1, place %2").arg(m_chosen.front().rank).arg(m_chosen.front().position));
+                     u"rank %1, place %2"_s.arg(m_chosen.front().rank).arg(m_chosen.front().position));
     else if (first != nullptr)
-        m_op->addRow(countText(static_cast<qint64>(m_chosen.size()), tr("1 op"), tr("%L1 ops")),
-                     QString::fromStdString(toText(*first)) + QStringLiteral(" …"),
-                     tr("They move, copy, split and are removed together."));
+        m_op->addRow(countText(static_cast<qint64>(m_chosen.size()), u"1 op"_s, u"%L1 ops"_s),
+                     QString::fromStdString(toText(*first)) + u" …"_s,
+                     u"They move, copy, split and are removed together."_s);
     else
-        m_op->addText(tr("Drag an op along its rank. To select ops, click, Ctrl+click or drag over an area; then use "
-                         "the buttons or the Order menu."),
+        m_op->addText(u"Drag an op along its rank. To select ops, click, Ctrl+click or drag over an area; then use "
+                      "the buttons or the Order menu."_s,
                       "faint");
     m_deadlock->setVisible(!m_editor->validation().cycle.empty());
     m_undo->setEnabled(undo.canUndo());
-    m_undo->setToolTip(undo.canUndo() ? tr("%1 (Ctrl+Z)").arg(undo.undoText()) : tr("Ctrl+Z"));
+    m_undo->setToolTip(undo.canUndo() ? u"%1 (Ctrl+Z)"_s.arg(undo.undoText()) : u"Ctrl+Z"_s);
     m_redo->setEnabled(undo.canRedo());
-    m_redo->setToolTip(undo.canRedo() ? tr("%1 (Ctrl+Shift+Z)").arg(undo.redoText()) : tr("Ctrl+Shift+Z"));
+    m_redo->setToolTip(undo.canRedo() ? u"%1 (Ctrl+Shift+Z)"_s.arg(undo.redoText()) : u"Ctrl+Shift+Z"_s);
     m_revert->setEnabled(m_editor->changed());
     m_run->setEnabled(m_editor->valid() && m_canRun);
     m_run->setToolTip(
         !m_editor->valid()
-            ? tr("An order with a fault can't run.")
-            : (m_canRun ? tr("Trains this order for real with the original's setup and compares the two (Ctrl+Return).")
+            ? u"An order with a fault can't run."_s
+            : (m_canRun ? u"Trains this order for real with the original's setup and compares the two (Ctrl+Return)."_s
                         : m_whyNot));
     refreshFigures();
 }
@@ -270,51 +269,50 @@ void EditPanel::refreshFigures()
     std::vector<Against> others;
     // started from an empty canvas: none
     if (counts && m_editor->original().opCount() > 0)
-        others.push_back({tr("the original"), &m_editor->originalFigures()});
+        others.push_back({u"the original"_s, &m_editor->originalFigures()});
     if (counts && !m_against.name.isEmpty() && m_against.fault.isEmpty())
         others.push_back({m_against.title, &m_against.figures});
     auto share = [](Nanos before, Nanos after) {
-        return before > 0
-                   ? QStringLiteral(" (%1)").arg(changeText(static_cast<double>(before), static_cast<double>(after)))
-                   : QString();
+        return before > 0 ? u" (%1)"_s.arg(changeText(static_cast<double>(before), static_cast<double>(after)))
+                          : QString();
     };
-    m_figures->addRow(counts ? tr("Step time") : tr("Time so far"), durationText(now.makespan, units),
+    m_figures->addRow(counts ? u"Step time"_s : u"Time so far"_s, durationText(now.makespan, units),
                       definition::makespan(), PanelSection::Tone::Strong);
     for (const auto& [name, was] : others) {
         const Nanos change = now.makespan - was->makespan;
         const NoiseVerdict noise = verdictOn(change, m_steps, m_steps);
-        QString tip = tr("%1: %2, with the same costs.").arg(sentence(name), durationText(was->makespan, units));
+        QString tip = u"%1: %2, with the same costs."_s.arg(sentence(name), durationText(was->makespan, units));
         if (change != 0 && !noise.shows)
-            tip += QLatin1Char('\n') +
-                   (noise.spread ? tr("Within the noise of the run's steps, ±%1: a recording may not show it.")
-                                       .arg(durationText(*noise.spread, units))
-                                 : tr("The noise of the run is unknown: it has too few steps."));
-        m_figures->addRow(tr("against %1").arg(name),
+            tip +=
+                u'\n' + (noise.spread ? u"Within the noise of the run's steps, ±%1: a recording may not show it."_s.arg(
+                                            durationText(*noise.spread, units))
+                                      : u"The noise of the run is unknown: it has too few steps."_s);
+        m_figures->addRow(u"against %1"_s.arg(name),
                           signedDurationText(change, units) + share(was->makespan, now.makespan), tip,
                           noise.shows ? toneOf(static_cast<double>(change)) : PanelSection::Tone::Plain);
     }
-    m_figures->addRow(tr("Bubble ratio"), percentText(now.bubbleFraction), definition::bubbleRatio(),
+    m_figures->addRow(u"Bubble ratio"_s, percentText(now.bubbleFraction), definition::bubbleRatio(),
                       PanelSection::Tone::Strong);
     for (const auto& [name, was] : others) {
         const double points = 100 * (now.bubbleFraction - was->bubbleFraction);
-        m_figures->addRow(tr("against %1").arg(name), tr("%1 points").arg(signedFixed(points, 1)),
-                          tr("%1: %2.").arg(sentence(name), percentText(was->bubbleFraction)),
+        m_figures->addRow(u"against %1"_s.arg(name), u"%1 points"_s.arg(signedFixed(points, 1)),
+                          u"%1: %2."_s.arg(sentence(name), percentText(was->bubbleFraction)),
                           std::abs(points) < 0.05 || !verdictOn(now.makespan - was->makespan, m_steps, m_steps).shows
                               ? PanelSection::Tone::Plain
                               : toneOf(points));
     }
     if (now.peakActivation > 0 || m_editor->originalFigures().peakActivation > 0) {
-        m_figures->addRow(tr("Peak activation (rank %1)").arg(now.peakRank), bytesText(now.peakActivation, units),
+        m_figures->addRow(u"Peak activation (rank %1)"_s.arg(now.peakRank), bytesText(now.peakActivation, units),
                           definition::peakActivation(), PanelSection::Tone::Strong);
         for (const auto& [name, was] : others)
             m_figures->addRow(
-                tr("against %1").arg(name), signedBytes(now.peakActivation - was->peakActivation, units),
-                tr("%1: %2 on rank %3.").arg(sentence(name), bytesText(was->peakActivation, units)).arg(was->peakRank),
+                u"against %1"_s.arg(name), signedBytes(now.peakActivation - was->peakActivation, units),
+                u"%1: %2 on rank %3."_s.arg(sentence(name), bytesText(was->peakActivation, units)).arg(was->peakRank),
                 toneOf(static_cast<double>(now.peakActivation - was->peakActivation)));
     }
     if (!m_against.fault.isEmpty()) m_figures->addText(sentence(m_against.fault), "worse");
     if (!m_editor->valid())
-        m_figures->addText(tr("An order that can't run is timed as if the missing inputs were there."), "faint");
+        m_figures->addText(u"An order that can't run is timed as if the missing inputs were there."_s, "faint");
 
     const EditFigures& was = m_editor->originalFigures();
     for (std::size_t r = 0; r < now.busy.size() && r < mostRanks; ++r) {
@@ -324,17 +322,17 @@ void EditPanel::refreshFigures()
                                   : 0;
         const Bytes peak = r < now.peaks.size() ? now.peaks[r] : 0;
         const Bytes peakBefore = r < was.peaks.size() ? was.peaks[r] : 0;
-        QString text = tr("busy %1").arg(percentText(busy, 0));
-        if (peak > 0 || peakBefore > 0) text += tr("  peak %1").arg(bytesText(peak, units));
-        if (peak != peakBefore) text += QStringLiteral(" (%1)").arg(signedBytes(peak - peakBefore, units));
+        QString text = u"busy %1"_s.arg(percentText(busy, 0));
+        if (peak > 0 || peakBefore > 0) text += u"  peak %1"_s.arg(bytesText(peak, units));
+        if (peak != peakBefore) text += u" (%1)"_s.arg(signedBytes(peak - peakBefore, units));
         m_ranks->addRow(
-            tr("Rank %1").arg(r), text,
-            tr("Share of the step in which the rank computes, and its peak of activations. Original: busy %1, peak %2.")
+            u"Rank %1"_s.arg(r), text,
+            u"Share of the step in which the rank computes, and its peak of activations. Original: busy %1, peak %2."_s
                 .arg(percentText(before, 0), bytesText(peakBefore, units)),
             toneOf(static_cast<double>(peak - peakBefore)));
     }
     if (now.busy.size() > mostRanks)
-        m_ranks->addText(tr("and %1 more; see the gutter of the canvas").arg(now.busy.size() - mostRanks), "faint");
+        m_ranks->addText(u"and %1 more; see the gutter of the canvas"_s.arg(now.busy.size() - mostRanks), "faint");
     // Shown at once: figures that follow a drag must not blink.
     for (PanelSection* section : {m_figures, m_ranks}) {
         for (QWidget* child : section->findChildren<QWidget*>()) child->show();

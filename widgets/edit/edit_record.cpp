@@ -7,6 +7,7 @@
 #include "schedules/text/cost_json.h"
 #include "schedules/text/csv.h"
 #include "widgets/edit/text_sync.h"
+#include "widgets/literals.h"
 
 namespace stagewright {
 namespace {
@@ -15,19 +16,16 @@ constexpr std::string_view heading = "stagewright-edit 1\n";
 
 std::string escaped(const QString& text)
 {
-    return QString(text)
-        .replace(QLatin1Char('\\'), QLatin1String("\\\\"))
-        .replace(QLatin1Char('\n'), QLatin1String("\\n"))
-        .toStdString();
+    return QString(text).replace(u'\\', "\\\\"_L1).replace(u'\n', "\\n"_L1).toStdString();
 }
 
 QString unescaped(const QString& text)
 {
     QString out;
     for (qsizetype i = 0; i < text.size(); ++i) {
-        const bool escape = text[i] == QLatin1Char('\\') && i + 1 < text.size();
+        const bool escape = text[i] == u'\\' && i + 1 < text.size();
         if (escape) ++i;
-        out += escape && text[i] == QLatin1Char('n') ? QLatin1Char('\n') : text[i];
+        out += escape && text[i] == u'n' ? u'\n' : text[i];
     }
     return out;
 }
@@ -51,12 +49,11 @@ std::string placementText(const Placement& placement)
 Result<Placement> placementOfText(const QString& text, int ranks)
 {
     std::vector<std::vector<Placement::Copy>> table;
-    for (const QString& stage : text.split(QLatin1Char(','))) {
+    for (const QString& stage : text.split(u',')) {
         auto& copies = table.emplace_back();
-        for (const QString& copy : stage.split(QLatin1Char('+'))) {
+        for (const QString& copy : stage.split(u'+')) {
             bool rankOk = false, firstOk = false;
-            const int rank = copy.section(QLatin1Char('@'), 0, 0).toInt(&rankOk),
-                      first = copy.section(QLatin1Char('@'), 1).toInt(&firstOk);
+            const int rank = copy.section(u'@', 0, 0).toInt(&rankOk), first = copy.section(u'@', 1).toInt(&firstOk);
             if (!rankOk || !firstOk || rank < 0 || rank >= ranks || first < 0)
                 return fail(ErrorCode::Unreadable,
                             "autosaved edit: placement '" + copy.toStdString() + "' is not rank@microbatch");
@@ -76,7 +73,7 @@ std::string frameText(const Schedule& schedule)
 Result<Schedule> frameOfText(const QString& text)
 {
     Schedule out;
-    const QStringList words = text.split(QLatin1Char(' '));
+    const QStringList words = text.split(u' ');
     if (words.size() < 4)
         return fail(ErrorCode::Unreadable,
                     "autosaved edit: the shape has " + std::to_string(words.size()) + " words, 4 are needed");
@@ -84,14 +81,14 @@ Result<Schedule> frameOfText(const QString& text)
     out.stages = words[1].toInt();
     out.microbatches = words[2].toInt();
     if (out.ranks < 1 || out.ranks > 65535 || out.stages < 1 || out.microbatches < 1)
-        return fail(ErrorCode::Unreadable, "autosaved edit: " + words.mid(0, 3).join(QLatin1Char(' ')).toStdString() +
+        return fail(ErrorCode::Unreadable, "autosaved edit: " + words.mid(0, 3).join(u' ').toStdString() +
                                                " are not ranks, stages and microbatches");
     STAGEWRIGHT_TRY(auto placement, placementOfText(words[3], out.ranks));
     if (placement.stages() != out.stages)
         return fail(ErrorCode::Unreadable, "autosaved edit: the placement has " + std::to_string(placement.stages()) +
                                                " stages of " + std::to_string(out.stages));
     out.placement = std::move(placement);
-    out.name = unescaped(QStringList(words.mid(4)).join(QLatin1Char(' '))).toStdString();
+    out.name = unescaped(QStringList(words.mid(4)).join(u' ')).toStdString();
     out.order.resize(static_cast<std::size_t>(out.ranks));
     out.paired.resize(out.order.size());
     return out;
@@ -133,15 +130,15 @@ Result<EditRecord> readEditRecord(std::string_view text)
         const QString line = QString::fromUtf8(text.data(), static_cast<qsizetype>(end));
         text.remove_prefix(end + 1);
         if (line.isEmpty()) break;
-        values[line.section(QLatin1Char('='), 0, 0)] = line.section(QLatin1Char('='), 1);
+        values[line.section(u'=', 0, 0)] = line.section(u'=', 1);
     }
     EditRecord out;
-    out.when = unescaped(values[QStringLiteral("when")]);
-    out.source = unescaped(values[QStringLiteral("source")]);
-    out.file = unescaped(values[QStringLiteral("file")]);
-    out.run = values[QStringLiteral("run")].toLongLong();
-    out.changes = values[QStringLiteral("changes")].toInt();
-    const QStringList sizes = values[QStringLiteral("bytes")].split(QLatin1Char(' '));
+    out.when = unescaped(values[u"when"_s]);
+    out.source = unescaped(values[u"source"_s]);
+    out.file = unescaped(values[u"file"_s]);
+    out.run = values[u"run"_s].toLongLong();
+    out.changes = values[u"changes"_s].toInt();
+    const QStringList sizes = values[u"bytes"_s].split(u' ');
     std::size_t bytes[3] = {};
     std::size_t sum = 0;
     for (int i = 0; i < 3; ++i) {

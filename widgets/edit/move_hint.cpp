@@ -6,6 +6,7 @@
 #include <QLabel>
 #include <QPushButton>
 
+#include "widgets/literals.h"
 #include "widgets/style.h"
 #include "widgets/timeline/geometry.h"
 
@@ -13,8 +14,8 @@ namespace stagewright {
 
 MoveHint::MoveHint(QWidget* view) : QFrame(view)
 {
-    setObjectName(QStringLiteral("card"));
-    setAccessibleName(tr("Why the op can't go there"));
+    setObjectName(u"card"_s);
+    setAccessibleName(u"Why the op can't go there"_s);
     setCursor(Qt::ArrowCursor);
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(12, 9, 12, 9);
@@ -35,11 +36,11 @@ MoveHint::MoveHint(QWidget* view) : QFrame(view)
         row->addWidget(button);
         return button;
     };
-    m_go = add(tr("Moves the op to the nearest place where the order has no fault."));
-    m_carry = add(tr("Leaves the op there and moves its dependants as far as needed."));
-    m_undo = add(tr("Undoes the move."));
-    m_close = add(tr("Hides this card; the fault stays outlined."));
-    m_close->setText(tr("Leave it"));
+    m_go = add(u"Moves the op to the nearest place where the order has no fault."_s);
+    m_carry = add(u"Leaves the op there and moves its dependants as far as needed."_s);
+    m_undo = add(u"Undoes the move."_s);
+    m_close = add(u"Hides this card; the fault stays outlined."_s);
+    m_close->setText(u"Leave it"_s);
     row->addStretch(1);
     layout->addLayout(row);
     setKeys({}, {}, {});
@@ -53,11 +54,11 @@ MoveHint::MoveHint(QWidget* view) : QFrame(view)
 void MoveHint::setKeys(const QString& go, const QString& carry, const QString& undo)
 {
     auto with = [](const QString& words, const QString& key) {
-        return key.isEmpty() ? words : QStringLiteral("%1  %2").arg(words, key);
+        return key.isEmpty() ? words : u"%1  %2"_s.arg(words, key);
     };
-    m_go->setText(with(tr("Go there"), go));
-    m_carry->setText(with(tr("Carry along"), carry));
-    m_undo->setText(with(tr("Undo"), undo));
+    m_go->setText(with(u"Go there"_s, go));
+    m_carry->setText(with(u"Carry along"_s, carry));
+    m_undo->setText(with(u"Undo"_s, undo));
 }
 
 void MoveHint::showAt(const QRectF& above, const QString& reason, const QString& place, bool canGo, bool canCarry,
@@ -69,7 +70,7 @@ void MoveHint::showAt(const QRectF& above, const QString& reason, const QString&
     m_go->setVisible(canGo);
     m_carry->setVisible(canCarry);
     m_undo->setVisible(wasMade);
-    m_close->setText(wasMade ? tr("Leave it") : tr("Close"));
+    m_close->setText(wasMade ? u"Leave it"_s : u"Close"_s);
     const QWidget* view = parentWidget();
     const int most = std::max(260, std::min(560, view->width() - static_cast<int>(gutterFor(view->width())) - 20));
     setFixedWidth(most);
@@ -91,9 +92,7 @@ QString MoveHint::text() const
     if (isHidden()) return {};
     return m_place->text().isEmpty()
                ? m_reason->text()
-               : m_reason->text() +
-                     (m_reason->text().endsWith(QLatin1Char('.')) ? QStringLiteral(" ") : QStringLiteral(". ")) +
-                     m_place->text();
+               : m_reason->text() + (m_reason->text().endsWith(u'.') ? u" "_s : u". "_s) + m_place->text();
 }
 
 } // namespace stagewright

@@ -16,6 +16,7 @@
 #include <QVBoxLayout>
 
 #include "schedules/model/kinds.h"
+#include "widgets/literals.h"
 #include "widgets/numbers.h"
 #include "widgets/style.h"
 
@@ -86,12 +87,12 @@ QVariant OpTrayModel::data(const QModelIndex& index, int role) const
     if (role == Qt::DisplayRole) return text;
     const std::string_view kind = ruleOf(entry.op.kind).title;
     if (role == Qt::ToolTipRole || role == Qt::AccessibleDescriptionRole)
-        return tr("%1 of stage %2, microbatch %3, for rank %4; %5")
+        return u"%1 of stage %2, microbatch %3, for rank %4; %5"_s
             .arg(QString::fromUtf8(kind.data(), static_cast<qsizetype>(kind.size())))
             .arg(entry.op.stage)
             .arg(entry.op.microbatch)
             .arg(entry.rank)
-            .arg(entry.ready ? tr("ready to place") : tr("its inputs are not placed yet"));
+            .arg(entry.ready ? u"ready to place"_s : u"its inputs are not placed yet"_s);
     return {};
 }
 
@@ -105,11 +106,11 @@ OpTray::OpTray(QWidget* parent) : QWidget(parent)
     m_title = makeLabel({}, "title", this);
     head->addWidget(m_title);
     head->addStretch(1);
-    m_place = new QPushButton(tr("Place"), this);
-    m_place->setToolTip(tr("Puts the selected ops where they can start earliest (Return)."));
-    m_all = new QPushButton(tr("Place all"), this);
+    m_place = new QPushButton(u"Place"_s, this);
+    m_place->setToolTip(u"Puts the selected ops where they can start earliest (Return)."_s);
+    m_all = new QPushButton(u"Place all"_s, this);
     m_all->setToolTip(
-        tr("Puts every remaining op where it can start earliest, backwards before forwards where both can."));
+        u"Puts every remaining op where it can start earliest, backwards before forwards where both can."_s);
     for (QPushButton* button : {m_place, m_all}) {
         button->setAutoDefault(false);
         head->addWidget(button);
@@ -117,8 +118,8 @@ OpTray::OpTray(QWidget* parent) : QWidget(parent)
     layout->addLayout(head);
     m_model = new OpTrayModel(this);
     m_list = new QListView(this);
-    m_list->setObjectName(QStringLiteral("boxed"));
-    m_list->setAccessibleName(tr("Unplaced ops"));
+    m_list->setObjectName(u"boxed"_s);
+    m_list->setAccessibleName(u"Unplaced ops"_s);
     m_list->setModel(m_model);
     m_list->setFlow(QListView::LeftToRight);
     m_list->setWrapping(true);
@@ -128,7 +129,7 @@ OpTray::OpTray(QWidget* parent) : QWidget(parent)
     m_list->setSelectionMode(QAbstractItemView::ExtendedSelection);
     m_list->setItemDelegate(new ChipDelegate(&m_theme, m_list));
     m_list->setMinimumHeight(chipHeight + 8);
-    m_list->setToolTip(tr("Drag an op to its rank, or place it with Return."));
+    m_list->setToolTip(u"Drag an op to its rank, or place it with Return."_s);
     m_list->installEventFilter(this);
     m_list->viewport()->installEventFilter(this);
     layout->addWidget(m_list, 1);
@@ -148,7 +149,7 @@ void OpTray::setOps(std::vector<TrayOp> ops)
     const int row = std::max(0, m_list->currentIndex().row());
     m_model->setOps(std::move(ops), *m_theme);
     const int count = m_model->rowCount();
-    m_title->setText(countText(count, tr("1 op to place"), tr("%L1 ops to place")));
+    m_title->setText(countText(count, u"1 op to place"_s, u"%L1 ops to place"_s));
     if (count > 0) {
         const QModelIndex at = m_model->index(std::min(row, count - 1));
         m_list->setCurrentIndex(at);

@@ -7,6 +7,7 @@
 #include "schedules/model/kinds.h"
 #include "schedules/model/schedule_delta.h"
 #include "schedules/timeline/timeline_of.h"
+#include "widgets/literals.h"
 
 namespace stagewright {
 
@@ -164,7 +165,7 @@ bool ScheduleEditor::move(OpPosition from, int to)
         cancelPreview();
         return false;
     }
-    return apply(tr("Move %1 on rank %2").arg(QString::fromStdString(toText(*op))).arg(from.rank),
+    return apply(u"Move %1 on rank %2"_s.arg(QString::fromStdString(toText(*op))).arg(from.rank),
                  moveOps(m_schedule, {from}, to - from.position));
 }
 
@@ -176,7 +177,7 @@ bool ScheduleEditor::nudge(OpPosition from, int by)
     if (to < 0 || to >= static_cast<int>(m_schedule.order[static_cast<std::size_t>(from.rank)].size())) return false;
     const auto mergeId =
         static_cast<int>((std::hash<Op>()(*op) ^ (static_cast<std::size_t>(from.rank) << 20U)) & 0x3fffffffU);
-    return apply(tr("Nudge %1 on rank %2").arg(QString::fromStdString(toText(*op))).arg(from.rank),
+    return apply(u"Nudge %1 on rank %2"_s.arg(QString::fromStdString(toText(*op))).arg(from.rank),
                  moveOps(m_schedule, {from}, by), mergeId);
 }
 
@@ -186,7 +187,7 @@ bool ScheduleEditor::insertDelay(int rank, int at, Nanos delay)
     auto next =
         stagewright::insertDelay(m_schedule, rank, static_cast<std::size_t>(at), static_cast<std::uint32_t>(delay));
     if (!next) return false;
-    push(tr("Insert delay on rank %1").arg(rank), next->schedule, {{rank, at}});
+    push(u"Insert delay on rank %1"_s.arg(rank), next->schedule, {{rank, at}});
     return true;
 }
 
@@ -195,13 +196,13 @@ bool ScheduleEditor::removeDelay(OpPosition at)
     if (!m_active || !at.valid()) return false;
     auto next = stagewright::removeDelay(m_schedule, at.rank, static_cast<std::size_t>(at.position));
     if (!next) return false;
-    push(tr("Remove delay on rank %1").arg(at.rank), next->schedule, {});
+    push(u"Remove delay on rank %1"_s.arg(at.rank), next->schedule, {});
     return true;
 }
 
 void ScheduleEditor::revert()
 {
-    if (m_active && changed()) push(tr("Back to the original"), m_original, {});
+    if (m_active && changed()) push(u"Back to the original"_s, m_original, {});
 }
 
 void ScheduleEditor::preview(OpPosition from, int to)

@@ -12,6 +12,7 @@
 #include <QTextBlock>
 #include <QVBoxLayout>
 
+#include "widgets/literals.h"
 #include "widgets/sentence.h"
 #include "widgets/style.h"
 
@@ -30,11 +31,11 @@ ScheduleTextEdit::ScheduleTextEdit(QWidget* parent) : QPlainTextEdit(parent)
     setTabChangesFocus(true);
     setAcceptDrops(false); // the window handles file drops
     QFont font = QFontDatabase::systemFont(QFontDatabase::FixedFont);
-    font.setFamilies({QStringLiteral("DejaVu Sans Mono"), font.family()}); // untranslated: a typeface
+    font.setFamilies({u"DejaVu Sans Mono"_s, font.family()}); // untranslated: a typeface
     font.setPixelSize(12);
     setFont(font);
-    setStyleSheet(QStringLiteral(
-        "QPlainTextEdit { font-family: \"DejaVu Sans Mono\", monospace; font-size: 12px; border-radius: 6px; }"));
+    setStyleSheet(
+        u"QPlainTextEdit { font-family: \"DejaVu Sans Mono\", monospace; font-size: 12px; border-radius: 6px; }"_s);
 }
 
 void ScheduleTextEdit::setRightMargin(int pixels)
@@ -73,28 +74,28 @@ ScheduleText::ScheduleText(QWidget* parent) : QWidget(parent)
     layout->setSpacing(5);
     auto* head = new QHBoxLayout;
     head->setSpacing(8);
-    head->addWidget(makeLabel(tr("Schedule text"), "title", this));
+    head->addWidget(makeLabel(u"Schedule text"_s, "title", this));
     m_state = makeLabel({}, "secondary", this, true);
     m_state->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
     m_state->setWordWrap(true);
     head->addWidget(m_state, 1);
-    m_takeCanvas = new QPushButton(tr("Use the canvas's order"), this);
-    m_takeCanvas->setObjectName(QStringLiteral("flat"));
-    m_takeCanvas->setToolTip(tr("Discards the typed text, which could not be read."));
+    m_takeCanvas = new QPushButton(u"Use the canvas's order"_s, this);
+    m_takeCanvas->setObjectName(u"flat"_s);
+    m_takeCanvas->setToolTip(u"Discards the typed text, which could not be read."_s);
     m_takeCanvas->setAutoDefault(false);
     m_takeCanvas->hide();
     m_state->setMinimumHeight(m_takeCanvas->sizeHint().height()); // otherwise the text jumps when it appears
     head->addWidget(m_takeCanvas);
     layout->addLayout(head);
     m_field = new ScheduleTextEdit(this);
-    m_field->setObjectName(QStringLiteral("scheduleText"));
-    m_field->setAccessibleName(tr("Schedule text"));
-    m_field->setAccessibleDescription(tr("One line per rank, ops separated by commas: stage, kind, microbatch"));
-    m_field->setToolTip(tr("One line per rank, as in PyTorch's schedule CSV: 2F0 is stage 2, forward, microbatch 0."));
+    m_field->setObjectName(u"scheduleText"_s);
+    m_field->setAccessibleName(u"Schedule text"_s);
+    m_field->setAccessibleDescription(u"One line per rank, ops separated by commas: stage, kind, microbatch"_s);
+    m_field->setToolTip(u"One line per rank, as in PyTorch's schedule CSV: 2F0 is stage 2, forward, microbatch 0."_s);
     m_field->setMinimumHeight(40);
     layout->addWidget(m_field, 1);
     m_bubble = new QLabel(m_field);
-    m_bubble->setObjectName(QStringLiteral("scheduleTextFault"));
+    m_bubble->setObjectName(u"scheduleTextFault"_s);
     m_bubble->setTextFormat(Qt::PlainText);
     m_bubble->setWordWrap(true);
     m_bubble->setAttribute(Qt::WA_TransparentForMouseEvents);
@@ -169,7 +170,7 @@ void ScheduleText::replaceLines(const QStringList& lines)
     QTextDocument* document = m_field->document();
     if (document->blockCount() != lines.size()) {
         const int scroll = m_field->horizontalScrollBar()->value();
-        m_field->setPlainText(lines.join(QLatin1Char('\n')));
+        m_field->setPlainText(lines.join(u'\n'));
         m_field->horizontalScrollBar()->setValue(scroll);
     } else {
         QTextBlock block = document->begin();
@@ -280,17 +281,17 @@ void ScheduleText::showFault(const TextSpan& where, const QString& message, cons
     m_faultText = message;
     QString text = message;
     if (m_unreadable) {
-        text = tr("not applied: %1").arg(message);
+        text = u"not applied: %1"_s.arg(message);
     } else if (message.isEmpty()) {
-        text = m_schedule ? tr("in sync with the canvas") : QString();
+        text = m_schedule ? u"in sync with the canvas"_s : QString();
     }
-    if (!remedy.isEmpty()) text += QStringLiteral("; ") + remedy;
+    if (!remedy.isEmpty()) text += u"; "_s + remedy;
     text = sentence(text);
     m_state->setText(text);
     m_state->setToolTip(text);
     setRole(m_state, message.isEmpty() ? "secondary" : "worse");
     m_takeCanvas->setVisible(m_unreadable);
-    static const QRegularExpression place(QStringLiteral("^line \\d+(?:, cell \\d+)?(?: \\([^)]*\\))?: "));
+    static const QRegularExpression place(u"^line \\d+(?:, cell \\d+)?(?: \\([^)]*\\))?: "_s);
     m_bubble->setText(QString(message).remove(place)); // it is already there
     mark();
 }
@@ -347,8 +348,8 @@ void ScheduleText::placeBubble()
         return;
     }
     m_bubble->setStyleSheet(
-        QStringLiteral("QLabel { background: %1; color: %2; border-radius: 4px; padding: 2px 7px; font-weight: 600; }")
-            .arg(m_theme->critical.name(), (m_theme->dark ? m_theme->canvas : m_theme->onAccent).name()));
+        u"QLabel { background: %1; color: %2; border-radius: 4px; padding: 2px 7px; font-weight: 600; }"_s.arg(
+            m_theme->critical.name(), (m_theme->dark ? m_theme->canvas : m_theme->onAccent).name()));
     m_bubble->ensurePolished();
     const int most = std::max(60, m_field->width() * 2 / 5);
     const int width = std::min(most, QFontMetrics(m_bubble->font()).horizontalAdvance(m_bubble->text()) + 24);

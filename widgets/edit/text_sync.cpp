@@ -6,11 +6,12 @@
 #include "schedules/messages/messages.h"
 #include "schedules/model/op_index.h"
 #include "schedules/text/csv.h"
+#include "widgets/literals.h"
 
 namespace stagewright {
 namespace {
 
-bool isSpace(QChar c) { return c == QLatin1Char(' ') || c == QLatin1Char('\t') || c == QLatin1Char('\r'); }
+bool isSpace(QChar c) { return c == u' ' || c == u'\t' || c == u'\r'; }
 
 // Calls visit(begin, end, cell) for each op's text of a line, blanks trimmed; the ops of a pair or group belong to one
 // cell. False stops.
@@ -25,14 +26,14 @@ void eachOp(const QString& line, Visit&& visit)
         return begin == end || visit(begin, end, cell);
     };
     for (int begin = 0; begin <= size; ++cell) {
-        auto end = static_cast<int>(line.indexOf(QLatin1Char(','), begin));
+        auto end = static_cast<int>(line.indexOf(u',', begin));
         if (end < 0) end = size;
-        const auto open = static_cast<int>(line.indexOf(QLatin1Char('('), begin));
+        const auto open = static_cast<int>(line.indexOf(u'(', begin));
         if (open >= 0 && open < end) {
-            auto close = static_cast<int>(line.indexOf(QLatin1Char(')'), open));
+            auto close = static_cast<int>(line.indexOf(u')', open));
             if (close < 0 || close > end) close = end;
             for (int from = open + 1; from <= close;) {
-                auto middle = static_cast<int>(line.indexOf(QLatin1Char(';'), from));
+                auto middle = static_cast<int>(line.indexOf(u';', from));
                 if (middle < 0 || middle > close) middle = close;
                 if (!tell(from, middle)) return;
                 from = middle + 1;
@@ -46,7 +47,7 @@ void eachOp(const QString& line, Visit&& visit)
 
 TextSpan spanNamedBy(const std::string& message, const QStringList& lines)
 {
-    static const QRegularExpression place(QStringLiteral("line (\\d+)(?:, cell (\\d+))?"));
+    static const QRegularExpression place(u"line (\\d+)(?:, cell (\\d+))?"_s);
     const auto match = place.match(QString::fromStdString(message));
     if (!match.hasMatch()) return {};
     const int line = match.captured(1).toInt() - 1;
@@ -64,12 +65,12 @@ TextSpan spanNamedBy(const std::string& message, const QStringList& lines)
 Result<QStringList> textLinesOf(const Schedule& schedule)
 {
     STAGEWRIGHT_TRY(auto text, writeScheduleCsv(schedule, {CsvDialect::Auto, false, true}));
-    QStringList lines = QString::fromStdString(text).split(QLatin1Char('\n'));
+    QStringList lines = QString::fromStdString(text).split(u'\n');
     if (!lines.isEmpty() && lines.last().isEmpty()) lines.removeLast();
     return lines;
 }
 
-int settingsLines(const QString& firstLine) { return firstLine.trimmed().startsWith(QLatin1Char('#')) ? 1 : 0; }
+int settingsLines(const QString& firstLine) { return firstLine.trimmed().startsWith(u'#') ? 1 : 0; }
 
 int opAtColumn(const QString& line, int column)
 {
@@ -105,11 +106,11 @@ TextSpan spanOfCell(const QString& line, int cell)
 
 TypedOrder readTypedOrder(const QString& text, const Schedule& frame)
 {
-    const QStringList lines = text.split(QLatin1Char('\n'));
+    const QStringList lines = text.split(u'\n');
     auto refuse = [](std::string message, std::string remedy, TextSpan where) {
         return TypedOrder{Result<Schedule>(fail(ErrorCode::Invalid, std::move(message), std::move(remedy))), where};
     };
-    static const QRegularExpression blank(QStringLiteral("\\A(\\s*#[^\\n]*\\n)?[\\s,]*\\z"));
+    static const QRegularExpression blank(u"\\A(\\s*#[^\\n]*\\n)?[\\s,]*\\z"_s);
     Schedule out = frame;
     if (blank.match(text).hasMatch()) { // all ops were removed
         for (auto& row : out.order) row.clear();
@@ -118,7 +119,7 @@ TypedOrder readTypedOrder(const QString& text, const Schedule& frame)
     }
     // The dialect of the shown text; only a cell that it can't express switches to the old dialect.
     auto read = readScheduleCsv(text.toStdString(), {CsvDialect::New, false, true}, frame.name);
-    if (!read && text.contains(QLatin1String("BW")))
+    if (!read && text.contains("BW"_L1))
         read = readScheduleCsv(text.toStdString(), {CsvDialect::Auto, false, true}, frame.name);
     if (!read) return {tl::unexpected(read.error()), spanNamedBy(read.error().message, lines)};
     const int skipped = settingsLines(lines.first());

@@ -8,6 +8,7 @@
 
 #include "widgets/explore/plot_frame.h"
 #include "widgets/explore/survey_text.h"
+#include "widgets/literals.h"
 
 namespace stagewright {
 
@@ -23,25 +24,23 @@ QString layerTitle(const CutLayer& layer)
     bool number = false;
     const QString name = QString::fromStdString(layer.name);
     name.toInt(&number);
-    return number                          ? CutPicture::tr("Layer %1").arg(name)
-           : name == QLatin1String("head") ? CutPicture::tr("The head")
-                                           : CutPicture::tr("The embedding");
+    return number ? u"Layer %1"_s.arg(name) : name == "head"_L1 ? u"The head"_s : u"The embedding"_s;
 }
 
 QString replicaList(const std::vector<int>& replicas)
 {
-    if (replicas.size() == 1) return CutPicture::tr("replica %1").arg(replicas.front());
+    if (replicas.size() == 1) return u"replica %1"_s.arg(replicas.front());
     // neighbours as a range
     QStringList parts;
     for (std::size_t i = 0; i < replicas.size();) {
         std::size_t last = i;
         while (last + 1 < replicas.size() && replicas[last + 1] == replicas[last] + 1) ++last;
-        parts << (last > i + 1 ? CutPicture::tr("%1 to %2").arg(replicas[i]).arg(replicas[last])
-                  : last > i   ? CutPicture::tr("%1, %2").arg(replicas[i]).arg(replicas[last])
+        parts << (last > i + 1 ? u"%1 to %2"_s.arg(replicas[i]).arg(replicas[last])
+                  : last > i   ? u"%1, %2"_s.arg(replicas[i]).arg(replicas[last])
                                : QString::number(replicas[i]));
         i = last + 1;
     }
-    return CutPicture::tr("replicas %1").arg(parts.join(QStringLiteral(", ")));
+    return u"replicas %1"_s.arg(parts.join(u", "_s));
 }
 
 } // namespace
@@ -57,8 +56,8 @@ struct CutPicture::Place {
 
 CutPicture::CutPicture(QWidget* parent) : CursorPicture(parent)
 {
-    setObjectName(QStringLiteral("cutPicture"));
-    setAccessibleName(tr("Contributors by layer"));
+    setObjectName(u"cutPicture"_s);
+    setAccessibleName(u"Contributors by layer"_s);
 }
 
 void CutPicture::setAnswer(CutAnswer answer, const CutQuestion& question)
@@ -75,7 +74,7 @@ QString CutPicture::textOf(int mark) const
     if (mark < 0 || mark >= marks()) return {};
     const CutLayer& layer = m_answer.rows[static_cast<std::size_t>(mark)];
     const auto count = layer.contributors.size();
-    return tr("%1: %2 of %3 replicas send gradients (%4). Its gradient is the mean over %5 of the batch.")
+    return u"%1: %2 of %3 replicas send gradients (%4). Its gradient is the mean over %5 of the batch."_s
         .arg(layerTitle(layer))
         .arg(count)
         .arg(m_question.replicas)
@@ -113,7 +112,7 @@ void CutPicture::paintCounts(QPainter& p, const Place& place, const Theme& theme
     const int n = m_question.replicas;
     p.setPen(theme.secondary);
     p.drawText(QRectF(place.whole.left() + 8, place.counts.top() - 18, place.counts.right() - place.whole.left(), 15),
-               Qt::AlignLeft | Qt::AlignVCenter, tr("Replicas that send gradients"));
+               Qt::AlignLeft | Qt::AlignVCenter, u"Replicas that send gradients"_s);
     const double step = std::max(1.0, plotStep(n, std::max(1, static_cast<int>(place.counts.height() / 24))));
     for (double value = 0; value <= n; value += step) {
         const double y = std::round(place.counts.bottom() - value / n * place.counts.height()) + 0.5;
@@ -142,7 +141,7 @@ void CutPicture::paintReplicas(QPainter& p, const Place& place, const Theme& the
     const int each = std::max(1, static_cast<int>(std::ceil(leastNamedRow / place.row)));
     p.setPen(theme.secondary);
     p.drawText(QRectF(place.grid.right() + 10, place.grid.top() - 18, cutTimes - 12, 15),
-               Qt::AlignLeft | Qt::AlignVCenter, tr("Backward · microbatch"));
+               Qt::AlignLeft | Qt::AlignVCenter, u"Backward · microbatch"_s);
     for (int replica = 0; replica < n; ++replica) {
         const CutReplica& at = m_answer.replicas[static_cast<std::size_t>(replica)];
         int first = 0; // column of the first layer gone back to
@@ -157,11 +156,11 @@ void CutPicture::paintReplicas(QPainter& p, const Place& place, const Theme& the
         if (replica % each != 0) continue;
         p.setPen(theme.secondary);
         p.drawText(QRectF(place.whole.left(), row.center().y() - 8, cutNames - 7, 16),
-                   Qt::AlignRight | Qt::AlignVCenter, tr("replica %1").arg(replica));
+                   Qt::AlignRight | Qt::AlignVCenter, u"replica %1"_s.arg(replica));
         p.setPen(theme.text);
         p.drawText(QRectF(place.grid.right() + 10, row.center().y() - 8, cutTimes - 12, 16),
                    Qt::AlignLeft | Qt::AlignVCenter,
-                   tr("%1 · %2").arg(percentText(at.back), durationText(at.forward + at.backward)));
+                   u"%1 · %2"_s.arg(percentText(at.back), durationText(at.forward + at.backward)));
     }
     if (place.column >= 4) { // columns apart
         p.setPen(QPen(theme.canvas, 1));
@@ -175,9 +174,9 @@ void CutPicture::paintReplicas(QPainter& p, const Place& place, const Theme& the
     const double step =
         std::max(1.0, plotStep(m_answer.layers, std::max(1, static_cast<int>(place.grid.width() / 44))));
     p.setPen(theme.secondary);
-    double free = place.cell(0, 0).center().x() + metrics.horizontalAdvance(tr("embedding")) / 2 + 6;
-    p.drawText(QRectF(place.grid.left() - 40, y, 80 + place.column, 14), Qt::AlignCenter, tr("embedding"));
-    const double headAt = place.cell(0, marks() - 1).center().x(), headHalf = metrics.horizontalAdvance(tr("head")) / 2;
+    double free = place.cell(0, 0).center().x() + metrics.horizontalAdvance(u"embedding"_s) / 2 + 6;
+    p.drawText(QRectF(place.grid.left() - 40, y, 80 + place.column, 14), Qt::AlignCenter, u"embedding"_s);
+    const double headAt = place.cell(0, marks() - 1).center().x(), headHalf = metrics.horizontalAdvance(u"head"_s) / 2;
     for (double layer = 0; layer < m_answer.layers; layer += step) {
         const double x = place.cell(0, static_cast<int>(layer) + 1).center().x(),
                      half = metrics.horizontalAdvance(QString::number(layer)) / 2;
@@ -185,7 +184,7 @@ void CutPicture::paintReplicas(QPainter& p, const Place& place, const Theme& the
         free = x + half + 6;
         p.drawText(QRectF(x - half - 1, y, 2 * half + 2, 14), Qt::AlignCenter, QString::number(layer));
     }
-    p.drawText(QRectF(headAt - headHalf - 1, y, 2 * headHalf + 2, 14), Qt::AlignCenter, tr("head"));
+    p.drawText(QRectF(headAt - headHalf - 1, y, 2 * headHalf + 2, 14), Qt::AlignCenter, u"head"_s);
 }
 
 void CutPicture::paintTo(QPainter& p, const QRectF& rect, const Theme& theme) const
@@ -202,7 +201,7 @@ void CutPicture::paintTo(QPainter& p, const QRectF& rect, const Theme& theme) co
     p.setFont(fontOf(FontRole::Strong));
     p.setPen(theme.text);
     p.drawText(QRectF(rect.left() + 8, rect.top() + 4, rect.width() - 16, 18), Qt::AlignLeft | Qt::AlignVCenter,
-               tr("%1. Not synchronous training.").arg(meanText()));
+               u"%1. Not synchronous training."_s.arg(meanText()));
     p.setFont(fontOf(FontRole::Small));
     const QFontMetricsF metrics(p.font());
     paintCounts(p, place, theme);
@@ -219,9 +218,9 @@ void CutPicture::paintTo(QPainter& p, const QRectF& rect, const Theme& theme) co
         p.drawText(QRectF(x + 16, y, wide + 2, 15), Qt::AlignLeft | Qt::AlignVCenter, text);
         x += 16 + wide + 16;
     };
-    mark(tr("goes back, sends its gradient"), theme.of(Paint::Backward).fill, 11);
-    mark(tr("the cut"), theme.critical, 2);
-    mark(tr("forward only"), forwardOnly(theme), 11);
+    mark(u"goes back, sends its gradient"_s, theme.of(Paint::Backward).fill, 11);
+    mark(u"the cut"_s, theme.critical, 2);
+    mark(u"forward only"_s, forwardOnly(theme), 11);
     p.setPen(theme.secondary);
     p.drawText(QRectF(place.grid.left(), y + 18, rect.right() - place.grid.left() - 10, 34),
                Qt::AlignLeft | Qt::AlignTop | Qt::TextWordWrap, textOf(cursor()));

@@ -6,6 +6,7 @@
 #include <QLabel>
 
 #include "widgets/explore/survey_text.h"
+#include "widgets/literals.h"
 #include "widgets/style.h"
 
 namespace stagewright {
@@ -40,8 +41,8 @@ ExploreForm::ExploreForm(QWidget* parent) : QWidget(parent)
             widget->setToolTip(qtText(range.help));
         slider->setAccessibleName(titleOf(parameter));
         field->setAccessibleName(titleOf(parameter));
-        slider->setObjectName(QStringLiteral("slider%1").arg(i));
-        field->setObjectName(QStringLiteral("field%1").arg(i));
+        slider->setObjectName(u"slider%1"_s.arg(i));
+        field->setObjectName(u"field%1"_s.arg(i));
         grid->addWidget(label, 2 * i, 0);
         grid->addWidget(field, 2 * i, 1, 2, 1);
         grid->addWidget(slider, 2 * i + 1, 0);

@@ -7,6 +7,7 @@
 
 #include "schedules/library/registry.h"
 #include "widgets/explore/survey_text.h"
+#include "widgets/literals.h"
 #include "widgets/table_copy.h"
 
 namespace stagewright {
@@ -59,9 +60,9 @@ QVariant ExploreModel::data(const QModelIndex& index, int role) const
         if (column == Note || !row.good()) return note(row);
         if (column != Schedule) return {};
         const auto info = scheduleInfoOf(row.point.schedule);
-        return info ? QString::fromStdString(row.point.schedule) + QStringLiteral("\n") +
+        return info ? QString::fromStdString(row.point.schedule) + u"\n"_s +
                           QString::fromUtf8((*info)->title.data(), static_cast<qsizetype>((*info)->title.size())) +
-                          QStringLiteral("\n") +
+                          u"\n"_s +
                           QString::fromUtf8((*info)->summary.data(), static_cast<qsizetype>((*info)->summary.size()))
                     : QString();
     }
@@ -80,12 +81,12 @@ QVariant ExploreModel::data(const QModelIndex& index, int role) const
     if (role != Qt::DisplayRole) return {};
     if (column == Schedule) return scheduleTitle(row.point.schedule);
     if (column == Note) return note(row);
-    if (!row.good()) return QStringLiteral("–");
+    if (!row.good()) return u"–"_s;
     switch (column) {
     case StepTime: return shortText(row.timeValue(row.step));
     case Bubble: return percentText(row.bubbleFraction);
     case SpanBubble: return percentText(row.bubbleRateSpan);
-    case Peak: return row.peaks.empty() ? QStringLiteral("–") : shortText(row.memoryValue(row.peak()));
+    case Peak: return row.peaks.empty() ? u"–"_s : shortText(row.memoryValue(row.peak()));
     default: return row.stages;
     }
 }
@@ -111,9 +112,9 @@ QVariant ExploreModel::headerData(int section, Qt::Orientation orientation, int 
                                                       : QVariant(Qt::AlignRight | Qt::AlignVCenter);
     if (section < 0 || section >= ColumnCount) return {};
     if (section == Schedule) {
-        if (role == Qt::DisplayRole) return tr("Schedule");
-        return role == Qt::ToolTipRole ? tr("With parameters that differ from the defaults. Ticked schedules are in "
-                                            "the charts below.")
+        if (role == Qt::DisplayRole) return u"Schedule"_s;
+        return role == Qt::ToolTipRole ? u"With parameters that differ from the defaults. Ticked schedules are in "
+                                         "the charts below."_s
                                        : QVariant();
     }
     static const std::vector<TableColumn> columns = figureColumns(); // behind the schedule
@@ -139,8 +140,8 @@ Qt::ItemFlags ExploreModel::flags(const QModelIndex& index) const
 ExploreTable::ExploreTable(QWidget* parent)
     : QTableView(parent), m_model(new ExploreModel(this)), m_sorted(new QSortFilterProxyModel(this))
 {
-    setObjectName(QStringLiteral("exploreTable"));
-    setAccessibleName(tr("Schedules"));
+    setObjectName(u"exploreTable"_s);
+    setAccessibleName(u"Schedules"_s);
     m_sorted->setSourceModel(m_model);
     m_sorted->setSortRole(ExploreModel::SortRole);
     m_sorted->setDynamicSortFilter(true);

@@ -17,6 +17,7 @@
 
 #include "schedules/survey/memory.h"
 #include "widgets/explore/survey_text.h"
+#include "widgets/literals.h"
 #include "widgets/style.h"
 
 namespace stagewright {
@@ -37,7 +38,7 @@ QComboBox* parameterBox(QWidget* parent, ExploreParameter chosen, const QString&
 
 ExploreView::ExploreView(QWidget* parent) : QWidget(parent)
 {
-    setObjectName(QStringLiteral("explorer"));
+    setObjectName(u"explorer"_s);
     setAttribute(Qt::WA_StyledBackground);
     auto* layout = new QHBoxLayout(this);
     layout->setContentsMargins(0, 0, 0, 0);
@@ -94,16 +95,16 @@ QWidget* ExploreView::buildLeft()
     scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     scroll->setMinimumWidth(250);
     auto* left = new QWidget;
-    left->setObjectName(QStringLiteral("panel"));
+    left->setObjectName(u"panel"_s);
     left->setAttribute(Qt::WA_StyledBackground);
     auto* column = new QVBoxLayout(left);
     column->setContentsMargins(14, 14, 14, 12);
     column->setSpacing(10);
     auto* head = new QHBoxLayout;
-    head->addWidget(makeLabel(tr("Explore"), "title", left));
+    head->addWidget(makeLabel(u"Explore"_s, "title", left));
     head->addStretch();
-    auto* close = new QPushButton(tr("Close"), left);
-    close->setToolTip(tr("Back to the timeline"));
+    auto* close = new QPushButton(u"Close"_s, left);
+    close->setToolTip(u"Back to the timeline"_s);
     connect(close, &QPushButton::clicked, this, &ExploreView::closeAsked);
     head->addWidget(close);
     column->addLayout(head);
@@ -111,12 +112,12 @@ QWidget* ExploreView::buildLeft()
     column->addWidget(m_form);
     m_miniature = new Miniature(left);
     column->addWidget(m_miniature);
-    m_open = new QPushButton(tr("Open on the timeline"), left);
-    m_open->setObjectName(QStringLiteral("primary"));
+    m_open = new QPushButton(u"Open on the timeline"_s, left);
+    m_open->setObjectName(u"primary"_s);
     m_open->setToolTip(
-        tr("Opens the selected schedule as a simulated run. Enter in the plot or the table does the same."));
-    m_save = new QPushButton(tr("Save as run…"), left);
-    m_save->setToolTip(tr("Adds the selected schedule, simulated, to a run file that you choose."));
+        u"Opens the selected schedule as a simulated run. Enter in the plot or the table does the same."_s);
+    m_save = new QPushButton(u"Save as run…"_s, left);
+    m_save->setToolTip(u"Adds the selected schedule, simulated, to a run file that you choose."_s);
     column->addWidget(m_open);
     column->addWidget(m_save);
     column->addStretch(1);
@@ -127,8 +128,8 @@ QWidget* ExploreView::buildLeft()
     m_running->setRange(0, 0);
     m_running->setTextVisible(false);
     m_running->setFixedSize(40, 6);
-    m_cancel = new QPushButton(tr("Cancel"), left);
-    m_cancel->setToolTip(tr("Stops simulating; finished points stay"));
+    m_cancel = new QPushButton(u"Cancel"_s, left);
+    m_cancel->setToolTip(u"Stops simulating; finished points stay"_s);
     foot->addWidget(m_work, 1);
     foot->addWidget(m_running);
     foot->addWidget(m_cancel);
@@ -154,16 +155,16 @@ QWidget* ExploreView::buildCentre()
     m_measure->setToolTip(qtText(shown.help));
     tools->addWidget(m_measure);
     tools->addStretch();
-    auto* csv = new QPushButton(tr("Table as CSV…"), top);
-    csv->setToolTip(tr("The points in the format of stagewright sweep"));
+    auto* csv = new QPushButton(u"Table as CSV…"_s, top);
+    csv->setToolTip(u"The points in the format of stagewright sweep"_s);
     connect(csv, &QPushButton::clicked, this, &ExploreView::csvAsked);
-    auto* picture = new QPushButton(tr("Export plot"), top);
-    picture->setToolTip(tr("As SVG, PDF or PNG, with the simulated setup"));
+    auto* picture = new QPushButton(u"Export plot"_s, top);
+    picture->setToolTip(u"As SVG, PDF or PNG, with the simulated setup"_s);
     auto* menu = new QMenu(picture);
     for (const auto& [plot, title] :
-         {std::pair(ExplorePlot::Pareto, tr("Memory against time…")),
-          std::pair(ExplorePlot::Lines, tr("Over one parameter…")),
-          std::pair(ExplorePlot::Heat, tr("Over two parameters…")), std::pair(ExplorePlot::State, tr("State…"))})
+         {std::pair(ExplorePlot::Pareto, u"Memory against time…"_s),
+          std::pair(ExplorePlot::Lines, u"Over one parameter…"_s),
+          std::pair(ExplorePlot::Heat, u"Over two parameters…"_s), std::pair(ExplorePlot::State, u"State…"_s)})
         menu->addAction(title, this, [this, plot = plot] { emit pictureAsked(plot); });
     picture->setMenu(menu);
     tools->addWidget(csv);
@@ -178,46 +179,46 @@ QWidget* ExploreView::buildCentre()
     auto* linePage = new QWidget;
     auto* lineLayout = new QVBoxLayout(linePage);
     lineLayout->setContentsMargins(8, 4, 8, 6);
-    m_lineParameter = parameterBox(linePage, ExploreParameter::Microbatches, tr("Parameter across"));
+    m_lineParameter = parameterBox(linePage, ExploreParameter::Microbatches, u"Parameter across"_s);
     m_lines = new LinePlot(linePage);
     auto* lineTools = new QHBoxLayout;
-    lineTools->addWidget(makeLabel(tr("Across"), "secondary", linePage));
+    lineTools->addWidget(makeLabel(u"Across"_s, "secondary", linePage));
     lineTools->addWidget(m_lineParameter);
     lineTools->addStretch();
     lineLayout->addLayout(lineTools);
     lineLayout->addWidget(m_lines, 1);
-    m_charts->addTab(linePage, tr("Over one parameter"));
+    m_charts->addTab(linePage, u"Over one parameter"_s);
     auto* heatPage = new QWidget;
     auto* heatLayout = new QVBoxLayout(heatPage);
     heatLayout->setContentsMargins(8, 4, 8, 6);
-    m_heatAcross = parameterBox(heatPage, ExploreParameter::Microbatches, tr("Parameter across"));
-    m_heatUp = parameterBox(heatPage, ExploreParameter::Latency, tr("Parameter up"));
+    m_heatAcross = parameterBox(heatPage, ExploreParameter::Microbatches, u"Parameter across"_s);
+    m_heatUp = parameterBox(heatPage, ExploreParameter::Latency, u"Parameter up"_s);
     m_heatShows = new QComboBox(heatPage);
-    m_heatShows->addItems({tr("Best schedule"), tr("Value of the best")});
-    m_heatShows->setAccessibleName(tr("What the cells show"));
-    m_heatShows->setToolTip(tr("The ticked schedule with the shortest step within the cap, or its value. Schedules "
-                               "with stale weights are excluded."));
+    m_heatShows->addItems({u"Best schedule"_s, u"Value of the best"_s});
+    m_heatShows->setAccessibleName(u"What the cells show"_s);
+    m_heatShows->setToolTip(u"The ticked schedule with the shortest step within the cap, or its value. Schedules "
+                            "with stale weights are excluded."_s);
     m_heat = new HeatMap(heatPage);
     auto* heatTools = new QHBoxLayout;
-    heatTools->addWidget(makeLabel(tr("Across"), "secondary", heatPage));
+    heatTools->addWidget(makeLabel(u"Across"_s, "secondary", heatPage));
     heatTools->addWidget(m_heatAcross);
-    heatTools->addWidget(makeLabel(tr("up"), "secondary", heatPage));
+    heatTools->addWidget(makeLabel(u"up"_s, "secondary", heatPage));
     heatTools->addWidget(m_heatUp);
     heatTools->addWidget(m_heatShows);
     heatTools->addStretch();
     heatLayout->addLayout(heatTools);
     heatLayout->addWidget(m_heat, 1);
-    m_charts->addTab(heatPage, tr("Over two parameters"));
+    m_charts->addTab(heatPage, u"Over two parameters"_s);
     m_rowsSplit->addWidget(m_charts);
     m_rowsSplit->setStretchFactor(0, 3);
     m_rowsSplit->setStretchFactor(1, 2);
     m_rowsSplit->setSizes({520, 340});
     m_pages = new QTabWidget;
     m_pages->setDocumentMode(true);
-    m_pages->addTab(m_rowsSplit, tr("Schedules"));
+    m_pages->addTab(m_rowsSplit, u"Schedules"_s);
     m_state = new StateView;
-    m_pages->addTab(m_state, tr("State"));
-    m_pages->setTabToolTip(1, tr("What replicas that share a model's state need and take"));
+    m_pages->addTab(m_state, u"State"_s);
+    m_pages->setTabToolTip(1, u"What replicas that share a model's state need and take"_s);
     // its rows are the other page's
     connect(m_pages, &QTabWidget::currentChanged, this, [this] { m_table->parentWidget()->setVisible(!showsState()); });
     // of one pipeline's shape
@@ -343,13 +344,12 @@ void ExploreView::setTheme(const Theme& theme)
 QString ExploreView::caption(ExplorePlot plot) const
 {
     if (plot == ExplorePlot::State) return m_state->caption();
-    QString what =
-        plot == ExplorePlot::Pareto
-            ? tr("Schedules by activation peak and %1").arg(qtText(titleOf(measure())).toLower())
-        : plot == ExplorePlot::Lines
-            ? tr("%1 over %2").arg(qtText(titleOf(measure())), titleOf(lineParameter()).toLower())
-            : tr("Shortest step over %1 and %2")
-                  .arg(titleOf(heatParameters().first).toLower(), titleOf(heatParameters().second).toLower());
+    QString what = plot == ExplorePlot::Pareto
+                       ? u"Schedules by activation peak and %1"_s.arg(qtText(titleOf(measure())).toLower())
+                   : plot == ExplorePlot::Lines
+                       ? u"%1 over %2"_s.arg(qtText(titleOf(measure())), titleOf(lineParameter()).toLower())
+                       : u"Shortest step over %1 and %2"_s.arg(titleOf(heatParameters().first).toLower(),
+                                                               titleOf(heatParameters().second).toLower());
     return what;
 }
 
@@ -370,7 +370,7 @@ void ExploreView::restore()
     for (int i = 0; i < exploreParameterCount; ++i) {
         const auto parameter = static_cast<ExploreParameter>(i);
         bool number = false;
-        const double value = settings.value(QStringLiteral("explore/parameter%1").arg(i)).toDouble(&number);
+        const double value = settings.value(u"explore/parameter%1"_s.arg(i)).toDouble(&number);
         if (number && value >= fieldOf(parameter).least && value <= m_form->field(parameter)->maximum())
             question = question.with(parameter, value);
     }
@@ -384,13 +384,13 @@ void ExploreView::restore()
     choose(m_heatUp, "explore/heatUp");
     choose(m_heatShows, "explore/heatShows");
     std::set<std::string> ticked;
-    const QStringList usual = QString::fromLatin1(usualSchedules).split(QLatin1Char(','));
-    for (const QString& name : settings.value(QStringLiteral("explore/ticked"), usual).toStringList())
+    const QStringList usual = QString::fromLatin1(usualSchedules).split(u',');
+    for (const QString& name : settings.value(u"explore/ticked"_s, usual).toStringList())
         ticked.insert(name.toStdString());
     m_table->rows()->setTicked(ticked);
-    if (const QByteArray columns = settings.value(QStringLiteral("explore/columns")).toByteArray(); !columns.isEmpty())
+    if (const QByteArray columns = settings.value(u"explore/columns"_s).toByteArray(); !columns.isEmpty())
         m_columnsChosen = m_columns->restoreState(columns);
-    if (const QByteArray rows = settings.value(QStringLiteral("explore/rows")).toByteArray(); !rows.isEmpty())
+    if (const QByteArray rows = settings.value(u"explore/rows"_s).toByteArray(); !rows.isEmpty())
         m_rowsSplit->restoreState(rows);
     m_form->setQuestion(question);
     m_restored = true;
@@ -415,18 +415,17 @@ void ExploreView::remember() const
 {
     QSettings settings;
     for (int i = 0; i < exploreParameterCount; ++i)
-        settings.setValue(QStringLiteral("explore/parameter%1").arg(i),
-                          question().value(static_cast<ExploreParameter>(i)));
-    settings.setValue(QStringLiteral("explore/measure"), m_measure->currentIndex());
-    settings.setValue(QStringLiteral("explore/across"), m_lineParameter->currentIndex());
-    settings.setValue(QStringLiteral("explore/heatAcross"), m_heatAcross->currentIndex());
-    settings.setValue(QStringLiteral("explore/heatUp"), m_heatUp->currentIndex());
-    settings.setValue(QStringLiteral("explore/heatShows"), m_heatShows->currentIndex());
+        settings.setValue(u"explore/parameter%1"_s.arg(i), question().value(static_cast<ExploreParameter>(i)));
+    settings.setValue(u"explore/measure"_s, m_measure->currentIndex());
+    settings.setValue(u"explore/across"_s, m_lineParameter->currentIndex());
+    settings.setValue(u"explore/heatAcross"_s, m_heatAcross->currentIndex());
+    settings.setValue(u"explore/heatUp"_s, m_heatUp->currentIndex());
+    settings.setValue(u"explore/heatShows"_s, m_heatShows->currentIndex());
     QStringList ticked;
     for (const std::string& name : m_table->rows()->ticked()) ticked << QString::fromStdString(name);
-    settings.setValue(QStringLiteral("explore/ticked"), ticked);
-    if (m_columnsChosen) settings.setValue(QStringLiteral("explore/columns"), m_columns->saveState());
-    settings.setValue(QStringLiteral("explore/rows"), m_rowsSplit->saveState());
+    settings.setValue(u"explore/ticked"_s, ticked);
+    if (m_columnsChosen) settings.setValue(u"explore/columns"_s, m_columns->saveState());
+    settings.setValue(u"explore/rows"_s, m_rowsSplit->saveState());
 }
 
 } // namespace stagewright

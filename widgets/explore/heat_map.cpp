@@ -9,6 +9,7 @@
 
 #include "widgets/explore/survey_plots.h"
 #include "widgets/explore/survey_text.h"
+#include "widgets/literals.h"
 
 namespace stagewright {
 
@@ -23,8 +24,8 @@ QColor labelOn(const QColor& fill)
 
 HeatMap::HeatMap(QWidget* parent) : ThemedWidget(parent)
 {
-    setObjectName(QStringLiteral("heatMap"));
-    setAccessibleName(tr("Ticked schedules over two parameters"));
+    setObjectName(u"heatMap"_s);
+    setAccessibleName(u"Ticked schedules over two parameters"_s);
     setFocusPolicy(Qt::StrongFocus);
     setMouseTracking(true);
 }
@@ -87,14 +88,13 @@ QString HeatMap::tipOf(std::size_t cell) const
     });
     for (std::size_t i = 0; i < std::min<std::size_t>(order.size(), 5); ++i) {
         const SweepRow& row = m_picture->row(cell, order[i]);
-        text += QStringLiteral("\n") + tr("%1: %2, bubble %3, peak %4")
-                                           .arg(scheduleTitle(m_picture->schedules[order[i]]),
-                                                shortText(row.timeValue(row.step)), percentText(row.bubbleFraction),
-                                                shortText(row.memoryValue(row.peak())));
+        text += u"\n"_s + u"%1: %2, bubble %3, peak %4"_s.arg(
+                              scheduleTitle(m_picture->schedules[order[i]]), shortText(row.timeValue(row.step)),
+                              percentText(row.bubbleFraction), shortText(row.memoryValue(row.peak())));
         if (const QString over = qtText(overCap(row, asked)); !over.isEmpty())
-            text += QStringLiteral(" (") + over + QStringLiteral(")");
+            text += u" ("_s + over + u")"_s;
         else if (!row.synchronous)
-            text += tr(" (stale weights)");
+            text += u" (stale weights)"_s;
     }
     return text;
 }
@@ -106,7 +106,7 @@ void HeatMap::paintTo(QPainter& p, const QRectF& rect, const Theme& theme) const
     const QRectF area = areaIn(rect);
     if (!m_picture || m_picture->schedules.empty()) {
         p.setPen(theme.secondary);
-        p.drawText(area, Qt::AlignCenter, tr("tick schedules in the table"));
+        p.drawText(area, Qt::AlignCenter, u"tick schedules in the table"_s);
         return;
     }
     const QFontMetricsF metrics(p.font());
@@ -128,7 +128,7 @@ void HeatMap::paintTo(QPainter& p, const QRectF& rect, const Theme& theme) const
         if (best < 0) {
             p.fillRect(place, theme.bubbleFill);
             p.setPen(theme.faint);
-            p.drawText(place, Qt::AlignCenter, QStringLiteral("–"));
+            p.drawText(place, Qt::AlignCenter, u"–"_s);
             continue;
         }
         const double value = measureOf(m_picture->row(cell, static_cast<std::size_t>(best)), m_measure);
@@ -150,9 +150,9 @@ void HeatMap::paintTo(QPainter& p, const QRectF& rect, const Theme& theme) const
     }
     p.setPen(theme.secondary);
     p.drawText(QRectF(rect.left() + 8, rect.top() + 4, rect.width() - 16, 18), Qt::AlignLeft | Qt::AlignVCenter,
-               titleOf(m_picture->up) + QStringLiteral("     ") +
-                   (m_shows == HeatShows::Winner ? tr("shortest step within the cap")
-                                                 : tr("%1 of the shortest step").arg(qtText(titleOf(m_measure)))));
+               titleOf(m_picture->up) + u"     "_s +
+                   (m_shows == HeatShows::Winner ? u"shortest step within the cap"_s
+                                                 : u"%1 of the shortest step"_s.arg(qtText(titleOf(m_measure)))));
     p.drawText(QRectF(area.left(), rect.bottom() - 20, area.width(), 16), Qt::AlignRight | Qt::AlignVCenter,
                titleOf(m_picture->across));
     double free = -1e9;
@@ -185,9 +185,9 @@ void HeatMap::paintTo(QPainter& p, const QRectF& rect, const Theme& theme) const
     } else if (most >= least) {
         p.setPen(theme.text);
         p.drawText(QRectF(x, y, rect.right() - x, 15), Qt::AlignLeft,
-                   tr("least %1").arg(qtText(measureText(least, m_measure))));
+                   u"least %1"_s.arg(qtText(measureText(least, m_measure))));
         p.drawText(QRectF(x, y + 17, rect.right() - x, 15), Qt::AlignLeft,
-                   tr("most %1").arg(qtText(measureText(most, m_measure))));
+                   u"most %1"_s.arg(qtText(measureText(most, m_measure))));
     }
 }
 

@@ -9,6 +9,7 @@
 
 #include "widgets/explore/survey_plots.h"
 #include "widgets/explore/survey_text.h"
+#include "widgets/literals.h"
 
 namespace stagewright {
 
@@ -20,8 +21,8 @@ constexpr Qt::PenStyle dashes[] = {Qt::SolidLine, Qt::DashLine, Qt::DashDotLine,
 
 LinePlot::LinePlot(QWidget* parent) : ThemedWidget(parent)
 {
-    setObjectName(QStringLiteral("linePlot"));
-    setAccessibleName(tr("Ticked schedules over one parameter"));
+    setObjectName(u"linePlot"_s);
+    setAccessibleName(u"Ticked schedules over one parameter"_s);
     setFocusPolicy(Qt::StrongFocus);
     setMouseTracking(true);
 }
@@ -73,7 +74,7 @@ void LinePlot::paintTo(QPainter& p, const QRectF& rect, const Theme& theme) cons
     frame.paint(p, rect, theme);
     if (!m_picture || m_picture->schedules.empty()) {
         p.setPen(theme.secondary);
-        p.drawText(frame.area, Qt::AlignCenter, tr("tick schedules in the table"));
+        p.drawText(frame.area, Qt::AlignCenter, u"tick schedules in the table"_s);
         return;
     }
     struct End {
@@ -147,11 +148,10 @@ void LinePlot::paintEvent(QPaintEvent*)
         p.setFont(fontOf(FontRole::Small));
         p.setPen(m_theme->text);
         p.drawText(QRectF(190, 4, width() - 200.0, 18), Qt::AlignRight | Qt::AlignVCenter,
-                   tr("%1 at %2: %3, peak %4")
-                       .arg(scheduleTitle(m_picture->schedules[m_schedule]),
-                            qtText(valueText(m_picture->across, m_picture->values[m_value])),
-                            qtText(measureText(measureOf(row, m_measure), m_measure)),
-                            fixed(row.memoryValue(row.peak()), 1)));
+                   u"%1 at %2: %3, peak %4"_s.arg(scheduleTitle(m_picture->schedules[m_schedule]),
+                                                  qtText(valueText(m_picture->across, m_picture->values[m_value])),
+                                                  qtText(measureText(measureOf(row, m_measure), m_measure)),
+                                                  fixed(row.memoryValue(row.peak()), 1)));
     }
     paintFocus(p);
 }

@@ -5,11 +5,13 @@
 
 #include <QPainter>
 
+#include "widgets/literals.h"
+
 namespace stagewright {
 
 Miniature::Miniature(QWidget* parent) : ThemedWidget(parent)
 {
-    setObjectName(QStringLiteral("miniature"));
+    setObjectName(u"miniature"_s);
     setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
 }
 
@@ -18,7 +20,7 @@ void Miniature::setPanel(std::shared_ptr<const TimelinePanel> panel, const QStri
     m_panel = std::move(panel);
     m_title = title;
     m_note = note;
-    setAccessibleName(tr("Preview of %1").arg(title));
+    setAccessibleName(u"Preview of %1"_s.arg(title));
     setAccessibleDescription(note);
     update();
 }

@@ -6,6 +6,7 @@
 #include <QFontMetricsF>
 #include <QPainter>
 
+#include "widgets/literals.h"
 #include "widgets/timeline/geometry.h"
 
 namespace stagewright {
@@ -14,7 +15,7 @@ namespace {
 
 constexpr double mixedHead = 44, mixedFoot = 82, mixedAxis = 40;
 
-QString gigabytes(Bytes bytes) { return fixed(static_cast<double>(bytes) / 1e9, 1) + QStringLiteral(" GB"); }
+QString gigabytes(Bytes bytes) { return fixed(static_cast<double>(bytes) / 1e9, 1) + u" GB"_s; }
 
 } // namespace
 
@@ -33,8 +34,8 @@ struct MixedPicture::Place {
 
 MixedPicture::MixedPicture(QWidget* parent) : CursorPicture(parent)
 {
-    setObjectName(QStringLiteral("mixedPicture"));
-    setAccessibleName(tr("Shares of batch and state by rank"));
+    setObjectName(u"mixedPicture"_s);
+    setAccessibleName(u"Shares of batch and state by rank"_s);
 }
 
 void MixedPicture::setAnswer(std::shared_ptr<const MixedAnswer> answer, const MixedQuestion& question)
@@ -63,20 +64,20 @@ QString MixedPicture::textOf(int mark) const
     const auto rank = static_cast<std::size_t>(mark % ranks());
     const auto rule = static_cast<MixedRule>(mark / ranks());
     const MixedDivision& division = m_answer->divisions[static_cast<std::size_t>(rule)];
-    const QString name = tr("%1, rank %2").arg(qtText(titleOf(rule))).arg(rank);
-    if (!division.good()) return name + QStringLiteral(": ") + QString::fromStdString(division.error);
+    const QString name = u"%1, rank %2"_s.arg(qtText(titleOf(rule))).arg(rank);
+    if (!division.good()) return name + u": "_s + QString::fromStdString(division.error);
     const MixedRank& at = division.ranks[rank];
-    QString text = tr("%1 (speed %2): %3 of %4 samples (%5), computes %6 of a step of %7; owns %8 of the state.")
+    QString text = u"%1 (speed %2): %3 of %4 samples (%5), computes %6 of a step of %7; owns %8 of the state."_s
                        .arg(name, fixed(m_question.speeds[rank], 2))
                        .arg(at.samples)
                        .arg(m_question.batch)
                        .arg(percentText(static_cast<double>(at.samples) / m_question.batch), durationText(at.compute),
                             durationText(division.step), percentText(at.share));
-    text += QLatin1Char(' ');
-    text += at.limit <= 0 ? tr("Its activations and gathered weights alone do not fit.")
-                          : tr("Its activations leave room for %1.").arg(percentText(std::min(1.0, at.limit)));
-    text += QLatin1Char(' ') + (at.over() ? tr("It needs %1 and has %2.") : tr("Its peak is %1 of %2."))
-                                   .arg(gigabytes(at.peak), gigabytes(at.memory));
+    text += u' ';
+    text += at.limit <= 0 ? u"Its activations and gathered weights alone do not fit."_s
+                          : u"Its activations leave room for %1."_s.arg(percentText(std::min(1.0, at.limit)));
+    text += u' ' + (at.over() ? u"It needs %1 and has %2."_s : u"Its peak is %1 of %2."_s)
+                       .arg(gigabytes(at.peak), gigabytes(at.memory));
     return text;
 }
 
@@ -130,8 +131,8 @@ void MixedPicture::paintDivision(QPainter& p, const QRectF& rect, std::size_t in
     }
     const auto over =
         std::count_if(division.ranks.begin(), division.ranks.end(), [](const MixedRank& rank) { return rank.over(); });
-    QString verdict = over == 0 ? tr("%1, fits").arg(durationText(division.step))
-                                : tr("%1, but does not fit").arg(durationText(division.step));
+    QString verdict = over == 0 ? u"%1, fits"_s.arg(durationText(division.step))
+                                : u"%1, but does not fit"_s.arg(durationText(division.step));
     p.setPen(over == 0 ? theme.secondary : theme.critical);
     p.drawText(line, Qt::AlignLeft | Qt::AlignVCenter, metrics.elidedText(verdict, Qt::ElideRight, line.width()));
     const Fill& compute = theme.of(Paint::Forward);
@@ -178,7 +179,7 @@ void MixedPicture::paintTo(QPainter& p, const QRectF& rect, const Theme& theme) 
     if (marks() == 0) {
         p.setPen(theme.secondary);
         p.drawText(rect.adjusted(24, 12, -24, -12), Qt::AlignCenter | Qt::TextWordWrap,
-                   m_error.isEmpty() ? tr("simulating…") : m_error);
+                   m_error.isEmpty() ? u"simulating…"_s : m_error);
         return;
     }
     const QFontMetricsF metrics(p.font());
@@ -212,10 +213,10 @@ void MixedPicture::paintTo(QPainter& p, const QRectF& rect, const Theme& theme) 
             p.drawLine(QPointF(box.left(), box.center().y()), QPointF(box.right(), box.center().y()));
         };
     };
-    mark(tr("share of the batch"), filled(theme.of(Paint::Forward).fill));
-    mark(tr("share of the speed"), lined(theme.text));
-    mark(tr("share of the state"), filled(theme.of(Paint::Optimizer).fill));
-    mark(tr("room in its memory"), lined(theme.critical));
+    mark(u"share of the batch"_s, filled(theme.of(Paint::Forward).fill));
+    mark(u"share of the speed"_s, lined(theme.text));
+    mark(u"share of the state"_s, filled(theme.of(Paint::Optimizer).fill));
+    mark(u"room in its memory"_s, lined(theme.critical));
     p.setPen(theme.secondary);
     p.drawText(QRectF(first.area.left(), y + 20, rect.right() - first.area.left() - 10, 34),
                Qt::AlignLeft | Qt::AlignTop | Qt::TextWordWrap, textOf(cursor()));

@@ -13,6 +13,7 @@
 
 #include "schedules/survey/memory.h"
 #include "widgets/explore/survey_text.h"
+#include "widgets/literals.h"
 
 namespace stagewright {
 
@@ -27,8 +28,8 @@ bool isPointKey(int key) { return isPlotKey(key) || key == Qt::Key_Home || key =
 
 ParetoPlot::ParetoPlot(QWidget* parent) : ThemedWidget(parent)
 {
-    setObjectName(QStringLiteral("paretoPlot"));
-    setAccessibleName(tr("Schedules by peak memory and step time"));
+    setObjectName(u"paretoPlot"_s);
+    setAccessibleName(u"Schedules by peak memory and step time"_s);
     setFocusPolicy(Qt::StrongFocus);
     setMouseTracking(true);
 }
@@ -97,7 +98,7 @@ PlotFrame ParetoPlot::frameIn(const QRectF& rect) const
     PlotFrame frame;
     frame.area = PlotFrame::areaIn(rect);
     frame.area.setTop(frame.area.top() + 17 * (static_cast<double>(legendIn(rect.width()).size()) - 1));
-    frame.x.title = QObject::tr("Largest activation peak of a rank, microbatches on 1/p of the model");
+    frame.x.title = u"Largest activation peak of a rank, microbatches on 1/p of the model"_s;
     frame.y.title = qtText(titleOf(m_measure));
     if (m_measure != ExploreMeasure::StepTime)
         frame.y.text = [](double value, double step) { return percentText(value, step < 0.01 ? 1 : 0); };
@@ -135,23 +136,21 @@ QString ParetoPlot::nameOf(const Mark& mark, int most) const
         if (names.size() == most) break;
         names << scheduleTitle((*m_rows)[static_cast<std::size_t>(row)].point.schedule);
     }
-    QString text = names.join(QStringLiteral(", "));
-    if (static_cast<int>(mark.rows.size()) > most)
-        text += QStringLiteral(" +%1").arg(static_cast<int>(mark.rows.size()) - most);
+    QString text = names.join(u", "_s);
+    if (static_cast<int>(mark.rows.size()) > most) text += u" +%1"_s.arg(static_cast<int>(mark.rows.size()) - most);
     return text;
 }
 
 QString ParetoPlot::tipOf(const Mark& mark) const
 {
-    QString text =
-        nameOf(mark, 6) + QStringLiteral("\n") +
-        tr("peak %1 microbatches, %2: %3")
-            .arg(fixed(mark.x, 2), qtText(titleOf(m_measure)).toLower(), qtText(measureText(mark.y, m_measure)));
+    QString text = nameOf(mark, 6) + u"\n"_s +
+                   u"peak %1 microbatches, %2: %3"_s.arg(fixed(mark.x, 2), qtText(titleOf(m_measure)).toLower(),
+                                                         qtText(measureText(mark.y, m_measure)));
     const SweepRow& row = (*m_rows)[static_cast<std::size_t>(mark.rows.front())];
-    if (const QString over = qtText(overCap(row, m_question)); !over.isEmpty()) text += QStringLiteral("\n") + over;
-    if (mark.stale) text += QStringLiteral("\n") + tr("stale weights: training results differ");
-    if (mark.copies) text += QStringLiteral("\n") + tr("each stage's weights are held twice");
-    if (mark.onFrontier) text += QStringLiteral("\n") + tr("on the frontier: no schedule this fast needs less memory");
+    if (const QString over = qtText(overCap(row, m_question)); !over.isEmpty()) text += u"\n"_s + over;
+    if (mark.stale) text += u"\n"_s + u"stale weights: training results differ"_s;
+    if (mark.copies) text += u"\n"_s + u"each stage's weights are held twice"_s;
+    if (mark.onFrontier) text += u"\n"_s + u"on the frontier: no schedule this fast needs less memory"_s;
     return text;
 }
 
@@ -308,12 +307,12 @@ std::vector<QRectF> ParetoPlot::labels() const
 // What the marks mean, in as many lines as it takes: always all of it.
 QStringList ParetoPlot::legendIn(double width) const
 {
-    QStringList words{tr("● schedule"), tr("○ stale weights"), tr("■ weights held twice")};
-    if (m_question.cap > 0) words << tr("× over the cap");
+    QStringList words{u"● schedule"_s, u"○ stale weights"_s, u"■ weights held twice"_s};
+    if (m_question.cap > 0) words << u"× over the cap"_s;
     if (!m_bounds.empty() && m_measure == ExploreMeasure::StepTime)
-        words << tr("- - proven bound for whole ops, one stage per rank") << tr("- · - for V placement");
+        words << u"- - proven bound for whole ops, one stage per rank"_s << u"- · - for V placement"_s;
     const QFontMetricsF metrics(fontOf(FontRole::Small));
-    const QString gap = QStringLiteral("   ");
+    const QString gap = u"   "_s;
     QStringList lines{QString()};
     double room = width - 40 - metrics.horizontalAdvance(qtText(titleOf(m_measure)));
     for (const QString& word : words) {
@@ -331,7 +330,7 @@ QStringList ParetoPlot::legendIn(double width) const
 QRectF ParetoPlot::workLabel(const PlotFrame& frame) const
 {
     const double work = frame.place(frame.x.least, workBound(m_question)).y();
-    const double wide = QFontMetricsF(fontOf(FontRole::Small)).horizontalAdvance(tr("work, m (F + I + W)"));
+    const double wide = QFontMetricsF(fontOf(FontRole::Small)).horizontalAdvance(u"work, m (F + I + W)"_s);
     return {frame.area.right() - 6 - wide, work + 2, wide, 14};
 }
 
@@ -348,13 +347,13 @@ void ParetoPlot::paintBounds(QPainter& p, const PlotFrame& frame, const Theme& t
         const double x = frame.place(m_question.cap, frame.y.least).x();
         p.setPen(QPen(theme.critical, 1.25, Qt::DashLine));
         p.drawLine(QPointF(x, frame.area.top()), QPointF(x, frame.area.bottom()));
-        p.drawText(capLabel(frame), Qt::AlignRight | Qt::AlignVCenter, tr("cap %1").arg(fixed(m_question.cap, 1)));
+        p.drawText(capLabel(frame), Qt::AlignRight | Qt::AlignVCenter, u"cap %1"_s.arg(fixed(m_question.cap, 1)));
     }
     if (m_measure != ExploreMeasure::StepTime) return;
     const double work = frame.place(frame.x.least, workBound(m_question)).y();
     p.setPen(QPen(theme.secondary, 1, Qt::DotLine));
     p.drawLine(QPointF(frame.area.left(), work), QPointF(frame.area.right(), work));
-    p.drawText(workLabel(frame), Qt::AlignRight | Qt::AlignVCenter, tr("work, m (F + I + W)"));
+    p.drawText(workLabel(frame), Qt::AlignRight | Qt::AlignVCenter, u"work, m (F + I + W)"_s);
     for (const ExploreLine& line : linesIn(frame)) {
         if (line.chunks == 0) continue;
         p.setPen(QPen(line.chunks == 1 ? theme.of(Paint::Backward).edge : theme.of(Paint::Weight).edge, 1.25,
@@ -374,7 +373,7 @@ void ParetoPlot::paintTo(QPainter& p, const QRectF& rect, const Theme& theme) co
     if (m_marks.empty()) {
         p.setPen(theme.secondary);
         p.drawText(frame.area, Qt::AlignCenter,
-                   m_rows ? tr("no schedule is possible for this shape") : tr("simulating…"));
+                   m_rows ? u"no schedule is possible for this shape"_s : u"simulating…"_s);
         return;
     }
     paintBounds(p, frame, theme);

@@ -11,6 +11,7 @@
 #include "widgets/explore/plot_frame.h"
 #include "widgets/explore/state_view.h"
 #include "widgets/explore/survey_text.h"
+#include "widgets/literals.h"
 #include "widgets/memory/step_chart.h"
 #include "widgets/timeline/geometry.h"
 
@@ -27,15 +28,15 @@ QString levelTitle(int level) { return qtText(zeroTitle(static_cast<std::size_t>
 QString zeroTitleIn(double width, int level, const QFontMetricsF& metrics)
 {
     const QString title = levelTitle(level);
-    return metrics.horizontalAdvance(title) <= width ? title : StatePicture::tr("ZeRO %1").arg(level);
+    return metrics.horizontalAdvance(title) <= width ? title : u"ZeRO %1"_s.arg(level);
 }
 
 } // namespace
 
 StatePicture::StatePicture(QWidget* parent) : ThemedWidget(parent)
 {
-    setObjectName(QStringLiteral("statePicture"));
-    setAccessibleName(tr("Memory and time by what replicas share"));
+    setObjectName(u"statePicture"_s);
+    setAccessibleName(u"Memory and time by what replicas share"_s);
     setFocusPolicy(Qt::StrongFocus);
 }
 
@@ -72,23 +73,21 @@ QString StatePicture::textOf(int row, int level) const
     if (!m_rows || row < 0 || row >= static_cast<int>(m_rows->size())) return {};
     const StateRow& of = (*m_rows)[static_cast<std::size_t>(row)];
     const StateCell& cell = of.cells[static_cast<std::size_t>(level)];
-    QString name = scheduleTitle(of.schedule) + QStringLiteral(", ") + levelTitle(level);
+    QString name = scheduleTitle(of.schedule) + u", "_s + levelTitle(level);
     if (!cell.done) return name;
-    if (!cell.good()) return name + QStringLiteral(": ") + QString::fromStdString(cell.error);
-    QString text = tr("%1: a step takes %2; rank %3 holds %4")
-                       .arg(name, durationText(cell.step))
+    if (!cell.good()) return name + u": "_s + QString::fromStdString(cell.error);
+    QString text = u"%1: a step takes %2; rank %3 holds %4"_s.arg(name, durationText(cell.step))
                        .arg(cell.rank)
                        .arg(bytesText(cell.peak()));
     QStringList parts;
     for (const MemoryCategory category : stackedCategories)
         if (const Bytes bytes = cell.held[static_cast<std::size_t>(category)]; bytes > 0)
-            parts << tr("%1 %2").arg(titleOf(category).toLower(), bytesText(bytes));
-    if (!parts.isEmpty()) text += QStringLiteral(": ") + parts.join(QStringLiteral(", "));
-    text += tr(". It receives %1 in gathers and %2 in reductions a step.")
-                .arg(bytesText(static_cast<Bytes>(cell.gathered)), bytesText(static_cast<Bytes>(cell.reduced)));
+            parts << u"%1 %2"_s.arg(titleOf(category).toLower(), bytesText(bytes));
+    if (!parts.isEmpty()) text += u": "_s + parts.join(u", "_s);
+    text += u". It receives %1 in gathers and %2 in reductions a step."_s.arg(
+        bytesText(static_cast<Bytes>(cell.gathered)), bytesText(static_cast<Bytes>(cell.reduced)));
     if (over(cell))
-        text += QLatin1Char(' ') +
-                tr("A rank has %1: it does not fit.").arg(bytesText(static_cast<Bytes>(m_question.capacity())));
+        text += u' ' + u"A rank has %1: it does not fit."_s.arg(bytesText(static_cast<Bytes>(m_question.capacity())));
     return text;
 }
 
@@ -132,7 +131,7 @@ void StatePicture::paintBars(QPainter& p, const QRectF& rect, const Theme& theme
     p.setFont(fontOf(FontRole::Strong));
     p.setPen(theme.text);
     p.drawText(QRectF(rect.left() + 8, rect.top() + 4, rect.width() - 16, 18), Qt::AlignLeft | Qt::AlignVCenter,
-               tr("Memory of the fullest rank: %1").arg(scheduleTitle(of.schedule)));
+               u"Memory of the fullest rank: %1"_s.arg(scheduleTitle(of.schedule)));
     const QRectF area = rect.adjusted(64, 28, -150, -24);
     const double capacity = m_question.capacity();
     double most = 0;
@@ -153,7 +152,7 @@ void StatePicture::paintBars(QPainter& p, const QRectF& rect, const Theme& theme
         p.drawText(QRectF(area.left() + level * slot, area.bottom() + 4, slot, 16), Qt::AlignCenter,
                    zeroTitleIn(slot - 4, level, metrics));
         if (!cell.good()) {
-            p.drawText(column, Qt::AlignHCenter | Qt::AlignBottom, cell.done ? tr("none") : QStringLiteral("…"));
+            p.drawText(column, Qt::AlignHCenter | Qt::AlignBottom, cell.done ? u"none"_s : u"…"_s);
             continue;
         }
         double below = 0;
@@ -188,7 +187,7 @@ void StatePicture::paintBars(QPainter& p, const QRectF& rect, const Theme& theme
     if (capacity > 0 && named) {
         p.setPen(theme.critical);
         p.drawText(QRectF(area.right() + 12, area.bottom() - 15, rect.right() - area.right() - 14, 15),
-                   Qt::AlignLeft | Qt::AlignVCenter, tr("a rank has %1").arg(bytesText(static_cast<Bytes>(capacity))));
+                   Qt::AlignLeft | Qt::AlignVCenter, u"a rank has %1"_s.arg(bytesText(static_cast<Bytes>(capacity))));
     } else if (capacity > 0) {
         p.setPen(QPen(theme.critical, 1.2, Qt::DashLine));
         p.drawLine(QPointF(area.left(), y(capacity)), QPointF(area.right(), y(capacity)));
@@ -221,7 +220,7 @@ void StatePicture::paintGrid(QPainter& p, const QRectF& rect, const Theme& theme
     const QFontMetricsF metrics(p.font());
     p.setPen(theme.secondary);
     p.drawText(QRectF(grid.left(), grid.top(), nameWidth, headHeight), Qt::AlignLeft | Qt::AlignVCenter,
-               tr("Step time · memory"));
+               u"Step time · memory"_s);
     const double width = (grid.width() - nameWidth) / levels;
     for (int level = 0; level < levels; ++level)
         p.drawText(QRectF(grid.left() + nameWidth + level * width, grid.top(), width, headHeight), Qt::AlignCenter,
@@ -242,9 +241,9 @@ void StatePicture::paintGrid(QPainter& p, const QRectF& rect, const Theme& theme
                                                 : 0.2;
             p.fillRect(place, fits ? mixed(theme.canvas, theme.accent, static_cast<float>(share)) : theme.bubbleFill);
             if (cell.good() && !fits) drawHatch(p, place, theme.bubbleHatch);
-            QString text = !cell.done     ? QStringLiteral("…")
-                           : !cell.good() ? QStringLiteral("–")
-                                          : tr("%1 · %2").arg(durationText(cell.step), bytesText(cell.peak()));
+            QString text = !cell.done     ? u"…"_s
+                           : !cell.good() ? u"–"_s
+                                          : u"%1 · %2"_s.arg(durationText(cell.step), bytesText(cell.peak()));
             if (metrics.horizontalAdvance(text) + 4 > place.width())
                 text = cell.good() ? durationText(cell.step) : text;
             if (cell.good() && !fits) { // readable over the hatch
@@ -265,7 +264,7 @@ void StatePicture::paintGrid(QPainter& p, const QRectF& rect, const Theme& theme
         p.setPen(theme.faint);
         p.drawText(QRectF(grid.left(), grid.bottom() - footHeight + 2, grid.width(), footHeight),
                    Qt::AlignRight | Qt::AlignVCenter,
-                   tr("%1 to %2 of %3").arg(m_first + 1).arg(last).arg(m_rows->size()));
+                   u"%1 to %2 of %3"_s.arg(m_first + 1).arg(last).arg(m_rows->size()));
     }
 }
 
@@ -275,7 +274,7 @@ void StatePicture::paintTo(QPainter& p, const QRectF& rect, const Theme& theme) 
     if (!m_rows || m_rows->empty()) {
         p.setFont(fontOf(FontRole::Small));
         p.setPen(theme.secondary);
-        p.drawText(rect, Qt::AlignCenter, tr("simulating…"));
+        p.drawText(rect, Qt::AlignCenter, u"simulating…"_s);
         return;
     }
     paintBars(p, QRectF(rect.left(), rect.top(), rect.width(), gridIn(rect).top() - rect.top() - 6), theme);

@@ -14,6 +14,7 @@
 
 #include "schedules/base/text.h"
 #include "widgets/explore/survey_text.h"
+#include "widgets/literals.h"
 #include "widgets/style.h"
 
 namespace stagewright {
@@ -36,10 +37,10 @@ StateView::StateView(QWidget* parent) : QWidget(parent)
     column->setContentsMargins(8, 2, 8, 6);
     column->setSpacing(6);
     m_topics = new QTabBar(this);
-    m_topics->setObjectName(QStringLiteral("stateTopics"));
+    m_topics->setObjectName(u"stateTopics"_s);
     m_topics->setDrawBase(false);
     m_topics->setExpanding(false);
-    m_topics->setAccessibleName(tr("What the page State shows"));
+    m_topics->setAccessibleName(u"What the page State shows"_s);
     for (const StateTopic topic : everyTopic) {
         const int tab = m_topics->addTab(qtText(surveyOf(topic).title));
         m_topics->setTabToolTip(tab, sentence(surveyOf(topic).summary));
@@ -130,7 +131,7 @@ StateView::Field StateView::made(const SurveyField& field)
         auto* box = new QDoubleSpinBox(this);
         box->setRange(field.least, field.most);
         box->setDecimals(0);
-        if (!field.unit.empty()) box->setSuffix(QLatin1Char(' ') + qtText(field.unit));
+        if (!field.unit.empty()) box->setSuffix(u' ' + qtText(field.unit));
         box->setSpecialValueText(none);
         box->setKeyboardTracking(false);
         box->setValue(start);
@@ -240,9 +241,9 @@ SurveyTable StateView::answer() const
 QString StateView::caption() const
 {
     switch (topic()) {
-    case StateTopic::Stages: return tr("Memory and step time by what replicas share");
-    case StateTopic::Mixed: return tr("Batch and state by rank of a mixed cluster");
-    case StateTopic::Cuts: return tr("Partial backward: contributors by layer");
+    case StateTopic::Stages: return u"Memory and step time by what replicas share"_s;
+    case StateTopic::Mixed: return u"Batch and state by rank of a mixed cluster"_s;
+    case StateTopic::Cuts: return u"Partial backward: contributors by layer"_s;
     }
     return {};
 }

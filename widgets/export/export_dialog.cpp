@@ -15,6 +15,7 @@
 #include <QSpinBox>
 #include <QVBoxLayout>
 
+#include "widgets/literals.h"
 #include "widgets/numbers.h"
 #include "widgets/sentence.h"
 #include "widgets/style.h"
@@ -31,12 +32,12 @@ struct Preset {
     double millimetres;
 };
 constexpr Preset presets[] = {
-    {QT_TRANSLATE_NOOP("stagewright::ExportDialog", "As on screen"), Look::Screen, {}, 0},
-    {QT_TRANSLATE_NOOP("stagewright::ExportDialog", "Slide, 16:9"), Look::Screen, {1280, 720}, 0},
-    {QT_TRANSLATE_NOOP("stagewright::ExportDialog", "Slide, 4:3"), Look::Screen, {1024, 768}, 0},
-    {QT_TRANSLATE_NOOP("stagewright::ExportDialog", "Web page, 1200 wide"), Look::Screen, {1200, 0}, 0},
-    {QT_TRANSLATE_NOOP("stagewright::ExportDialog", "One column, 84 mm"), Look::Paper, {}, oneColumnMm},
-    {QT_TRANSLATE_NOOP("stagewright::ExportDialog", "Two columns, 178 mm"), Look::Paper, {}, twoColumnsMm},
+    {"As on screen", Look::Screen, {}, 0},
+    {"Slide, 16:9", Look::Screen, {1280, 720}, 0},
+    {"Slide, 4:3", Look::Screen, {1024, 768}, 0},
+    {"Web page, 1200 wide", Look::Screen, {1200, 0}, 0},
+    {"One column, 84 mm", Look::Paper, {}, oneColumnMm},
+    {"Two columns, 178 mm", Look::Paper, {}, twoColumnsMm},
 };
 constexpr int custom = -1;
 
@@ -45,8 +46,8 @@ constexpr int custom = -1;
 ExportDialog::ExportDialog(PictureContent content, QSize onScreen, QWidget* parent)
     : QDialog(parent), m_content(std::move(content)), m_onScreen(onScreen)
 {
-    setObjectName(QStringLiteral("exportPicture"));
-    setWindowTitle(tr("Export the picture"));
+    setObjectName(u"exportPicture"_s);
+    setWindowTitle(u"Export the picture"_s);
     m_later.setSingleShot(true);
     m_later.setInterval(60);
     connect(&m_later, &QTimer::timeout, this, &ExportDialog::draw);
@@ -62,13 +63,13 @@ void ExportDialog::build()
     columns->setSpacing(18);
 
     m_view = new QLabel(this);
-    m_view->setObjectName(QStringLiteral("preview"));
-    m_view->setAccessibleName(tr("Preview"));
+    m_view->setObjectName(u"preview"_s);
+    m_view->setAccessibleName(u"Preview"_s);
     m_view->setAlignment(Qt::AlignCenter);
     m_view->setMinimumSize(380, 260);
     m_view->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Expanding);
     m_size = makeLabel({}, "secondary", this);
-    m_size->setAccessibleName(tr("Size"));
+    m_size->setAccessibleName(u"Size"_s);
     m_note = makeLabel({}, "secondary", this);
     m_note->setWordWrap(true);
     auto* left = new QVBoxLayout;
@@ -92,37 +93,37 @@ void ExportDialog::build()
         return widget;
     };
     m_kind =
-        field(tr("Format"), new QComboBox(this), tr("SVG and PDF stay sharp at any size; PNG is an image of pixels."));
-    m_kind->addItem(QStringLiteral("SVG"), static_cast<int>(PictureKind::Svg));
-    m_kind->addItem(QStringLiteral("PDF"), static_cast<int>(PictureKind::Pdf));
-    m_kind->addItem(QStringLiteral("PNG"), static_cast<int>(PictureKind::Png));
-    m_look = field(tr("Style"), new QComboBox(this),
-                   tr("Screen: the theme's colours and what is selected. Paper: white, dark lines, no selection, sizes "
-                      "in millimetres and points."));
-    m_look->addItem(tr("Screen"), static_cast<int>(Look::Screen));
-    m_look->addItem(tr("Paper"), static_cast<int>(Look::Paper));
-    m_preset = field(tr("Size"), new QComboBox(this), tr("A starting size"));
-    m_width = field(tr("Width"), new QSpinBox(this), tr("In logical pixels, as in the window"));
+        field(u"Format"_s, new QComboBox(this), u"SVG and PDF stay sharp at any size; PNG is an image of pixels."_s);
+    m_kind->addItem(u"SVG"_s, static_cast<int>(PictureKind::Svg));
+    m_kind->addItem(u"PDF"_s, static_cast<int>(PictureKind::Pdf));
+    m_kind->addItem(u"PNG"_s, static_cast<int>(PictureKind::Png));
+    m_look = field(u"Style"_s, new QComboBox(this),
+                   u"Screen: the theme's colours and what is selected. Paper: white, dark lines, no selection, sizes "
+                   "in millimetres and points."_s);
+    m_look->addItem(u"Screen"_s, static_cast<int>(Look::Screen));
+    m_look->addItem(u"Paper"_s, static_cast<int>(Look::Paper));
+    m_preset = field(u"Size"_s, new QComboBox(this), u"A starting size"_s);
+    m_width = field(u"Width"_s, new QSpinBox(this), u"In logical pixels, as in the window"_s);
     m_width->setRange(320, 16000);
-    m_width->setSuffix(tr(" px"));
-    m_height = field(tr("Height"), new QSpinBox(this), tr("In logical pixels; automatic: fits the content"));
+    m_width->setSuffix(u" px"_s);
+    m_height = field(u"Height"_s, new QSpinBox(this), u"In logical pixels; automatic: fits the content"_s);
     m_height->setRange(0, 16000);
-    m_height->setSuffix(tr(" px"));
-    m_height->setSpecialValueText(tr("automatic"));
-    m_millimetres = field(tr("Width"), new QDoubleSpinBox(this), tr("On paper. The height follows from the content."));
+    m_height->setSuffix(u" px"_s);
+    m_height->setSpecialValueText(u"automatic"_s);
+    m_millimetres = field(u"Width"_s, new QDoubleSpinBox(this), u"On paper. The height follows from the content."_s);
     m_millimetres->setRange(40, 1200);
     m_millimetres->setDecimals(1);
-    m_millimetres->setSuffix(tr(" mm"));
-    m_points = field(tr("Text"), new QDoubleSpinBox(this),
-                     tr("Text size on paper; everything else follows. Journals require 6 to 8 pt."));
+    m_millimetres->setSuffix(u" mm"_s);
+    m_points = field(u"Text"_s, new QDoubleSpinBox(this),
+                     u"Text size on paper; everything else follows. Journals require 6 to 8 pt."_s);
     m_points->setRange(4, 16);
     m_points->setDecimals(1);
     m_points->setSingleStep(0.5);
-    m_points->setSuffix(tr(" pt"));
-    m_scale = field(tr("Pixels"), new QComboBox(this), tr("Image pixels per window pixel"));
-    for (const int scale : {1, 2, 3, 4}) m_scale->addItem(QStringLiteral("%1×").arg(scale), scale);
-    m_dpi = field(tr("Pixels"), new QComboBox(this), tr("Image resolution in dots per inch"));
-    for (const int dpi : {300, 600, 1200}) m_dpi->addItem(tr("%1 dpi").arg(dpi), dpi);
+    m_points->setSuffix(u" pt"_s);
+    m_scale = field(u"Pixels"_s, new QComboBox(this), u"Image pixels per window pixel"_s);
+    for (const int scale : {1, 2, 3, 4}) m_scale->addItem(u"%1×"_s.arg(scale), scale);
+    m_dpi = field(u"Pixels"_s, new QComboBox(this), u"Image resolution in dots per inch"_s);
+    for (const int dpi : {300, 600, 1200}) m_dpi->addItem(u"%1 dpi"_s.arg(dpi), dpi);
     right->addLayout(m_form);
 
     const auto check = [&](const QString& text, const QString& tip) {
@@ -134,24 +135,24 @@ void ExportDialog::build()
     };
     for (const PicturePart& part : m_content.parts) {
         if (part.role != PicturePart::Role::View) continue;
-        QCheckBox* box = check(part.name, tr("Include in the picture"));
+        QCheckBox* box = check(part.name, u"Include in the picture"_s);
         box->setChecked(true);
         m_parts.push_back(box);
     }
-    m_caption = check(tr("Caption"), tr("Schedule, costs, clock and source, above the picture"));
-    m_legend = check(tr("Legend"), tr("What the colours mean, below the picture"));
-    m_notes = check(tr("Notes and explanations"), tr("Notes and the marks of an explanation of idle time"));
+    m_caption = check(u"Caption"_s, u"Schedule, costs, clock and source, above the picture"_s);
+    m_legend = check(u"Legend"_s, u"What the colours mean, below the picture"_s);
+    m_notes = check(u"Notes and explanations"_s, u"Notes and the marks of an explanation of idle time"_s);
     m_hatch =
-        check(tr("Hatching for grey print"), tr("Backward, weight gradient and communication also differ by hatch"));
+        check(u"Hatching for grey print"_s, u"Backward, weight gradient and communication also differ by hatch"_s);
     right->addStretch(1);
 
     auto* buttons = new QDialogButtonBox(this);
-    m_save = new QPushButton(tr("&Save…"), this);
-    m_save->setObjectName(QStringLiteral("primary")); // before the box has it, which fixes its style
+    m_save = new QPushButton(u"&Save…"_s, this);
+    m_save->setObjectName(u"primary"_s); // before the box has it, which fixes its style
     buttons->addButton(m_save, QDialogButtonBox::AcceptRole);
     m_save->setDefault(true);
-    QPushButton* copy = buttons->addButton(tr("&Copy image"), QDialogButtonBox::ActionRole);
-    copy->setToolTip(tr("Copies the picture to the clipboard as an image"));
+    QPushButton* copy = buttons->addButton(u"&Copy image"_s, QDialogButtonBox::ActionRole);
+    copy->setToolTip(u"Copies the picture to the clipboard as an image"_s);
     buttons->addButton(QDialogButtonBox::Cancel);
     right->addWidget(buttons);
     columns->addLayout(right);
@@ -197,8 +198,8 @@ void ExportDialog::refill()
     const QSignalBlocker blocker(m_preset);
     m_preset->clear();
     for (int i = 0; i < static_cast<int>(std::size(presets)); ++i)
-        if (presets[i].look == look) m_preset->addItem(tr(presets[i].text), i);
-    m_preset->addItem(tr("Other"), custom);
+        if (presets[i].look == look) m_preset->addItem(QString::fromUtf8(presets[i].text), i);
+    m_preset->addItem(u"Other"_s, custom);
 }
 
 PictureKind ExportDialog::kind() const { return static_cast<PictureKind>(m_kind->currentData().toInt()); }
@@ -271,7 +272,7 @@ void ExportDialog::changed()
 void ExportDialog::showFault(const Error& error)
 {
     QString text = QString::fromStdString(error.message);
-    if (!error.remedy.empty()) text += QStringLiteral("; ") + QString::fromStdString(error.remedy);
+    if (!error.remedy.empty()) text += u"; "_s + QString::fromStdString(error.remedy);
     m_note->setText(sentence(text));
     m_note->setVisible(true);
 }
@@ -296,16 +297,15 @@ void ExportDialog::draw()
     m_view->setAccessibleDescription(m_content.title);
     const QSizeF mm = pictureMillimetres(m_content, now);
     if (now.look == Look::Paper)
-        m_size->setText(tr("%1 × %2 mm").arg(fixed(mm.width(), 1), fixed(mm.height(), 1)));
+        m_size->setText(u"%1 × %2 mm"_s.arg(fixed(mm.width(), 1), fixed(mm.height(), 1)));
     else if (kind() == PictureKind::Png)
         m_size->setText(
-            tr("%1 × %2 pixels").arg(qRound(size.width() * now.scale)).arg(qRound(size.height() * now.scale)));
+            u"%1 × %2 pixels"_s.arg(qRound(size.width() * now.scale)).arg(qRound(size.height() * now.scale)));
     else
-        m_size->setText(tr("%1 × %2 logical pixels").arg(qRound(size.width())).arg(qRound(size.height())));
-    m_note->setText(
-        embedsImage(m_content, now, kind())
-            ? tr("More than %L1 slices are in view, so they are embedded as an image.").arg(mostVectorSlices)
-            : QString());
+        m_size->setText(u"%1 × %2 logical pixels"_s.arg(qRound(size.width())).arg(qRound(size.height())));
+    m_note->setText(embedsImage(m_content, now, kind())
+                        ? u"More than %L1 slices are in view, so they are embedded as an image."_s.arg(mostVectorSlices)
+                        : QString());
     m_note->setVisible(!m_note->text().isEmpty());
 }
 
@@ -325,41 +325,38 @@ void ExportDialog::remember() const
 {
     const PictureStyle now = style();
     QSettings settings;
-    settings.beginGroup(QStringLiteral("export"));
-    settings.setValue(QStringLiteral("kind"), suffixOf(kind()));
-    settings.setValue(QStringLiteral("look"),
-                      now.look == Look::Paper ? QStringLiteral("paper") : QStringLiteral("screen"));
-    settings.setValue(QStringLiteral("onScreen"), now.pixels == m_onScreen);
-    settings.setValue(QStringLiteral("pixels"), now.pixels);
-    settings.setValue(QStringLiteral("scale"), now.scale);
-    settings.setValue(QStringLiteral("millimetres"), now.widthMm);
-    settings.setValue(QStringLiteral("points"), now.textPoints);
-    settings.setValue(QStringLiteral("dpi"), now.dpi);
-    settings.setValue(QStringLiteral("hatched"), now.hatched);
-    settings.setValue(QStringLiteral("caption"), now.caption);
-    settings.setValue(QStringLiteral("legend"), now.legend);
-    settings.setValue(QStringLiteral("notes"), now.notes);
+    settings.beginGroup(u"export"_s);
+    settings.setValue(u"kind"_s, suffixOf(kind()));
+    settings.setValue(u"look"_s, now.look == Look::Paper ? u"paper"_s : u"screen"_s);
+    settings.setValue(u"onScreen"_s, now.pixels == m_onScreen);
+    settings.setValue(u"pixels"_s, now.pixels);
+    settings.setValue(u"scale"_s, now.scale);
+    settings.setValue(u"millimetres"_s, now.widthMm);
+    settings.setValue(u"points"_s, now.textPoints);
+    settings.setValue(u"dpi"_s, now.dpi);
+    settings.setValue(u"hatched"_s, now.hatched);
+    settings.setValue(u"caption"_s, now.caption);
+    settings.setValue(u"legend"_s, now.legend);
+    settings.setValue(u"notes"_s, now.notes);
 }
 
 void ExportDialog::restore()
 {
     PictureStyle style;
     QSettings settings;
-    settings.beginGroup(QStringLiteral("export"));
-    setKind(pictureKind(settings.value(QStringLiteral("kind")).toString()).value_or(PictureKind::Svg));
-    style.look =
-        settings.value(QStringLiteral("look")).toString() == QLatin1String("paper") ? Look::Paper : Look::Screen;
-    style.pixels = settings.value(QStringLiteral("onScreen"), true).toBool()
-                       ? m_onScreen
-                       : settings.value(QStringLiteral("pixels"), m_onScreen).toSize();
-    style.scale = settings.value(QStringLiteral("scale"), style.scale).toDouble();
-    style.widthMm = settings.value(QStringLiteral("millimetres"), style.widthMm).toDouble();
-    style.textPoints = settings.value(QStringLiteral("points"), style.textPoints).toDouble();
-    style.dpi = settings.value(QStringLiteral("dpi"), style.dpi).toInt();
-    style.hatched = settings.value(QStringLiteral("hatched"), style.hatched).toBool();
-    style.caption = settings.value(QStringLiteral("caption"), style.caption).toBool();
-    style.legend = settings.value(QStringLiteral("legend"), style.legend).toBool();
-    style.notes = settings.value(QStringLiteral("notes"), style.notes).toBool();
+    settings.beginGroup(u"export"_s);
+    setKind(pictureKind(settings.value(u"kind"_s).toString()).value_or(PictureKind::Svg));
+    style.look = settings.value(u"look"_s).toString() == "paper"_L1 ? Look::Paper : Look::Screen;
+    style.pixels =
+        settings.value(u"onScreen"_s, true).toBool() ? m_onScreen : settings.value(u"pixels"_s, m_onScreen).toSize();
+    style.scale = settings.value(u"scale"_s, style.scale).toDouble();
+    style.widthMm = settings.value(u"millimetres"_s, style.widthMm).toDouble();
+    style.textPoints = settings.value(u"points"_s, style.textPoints).toDouble();
+    style.dpi = settings.value(u"dpi"_s, style.dpi).toInt();
+    style.hatched = settings.value(u"hatched"_s, style.hatched).toBool();
+    style.caption = settings.value(u"caption"_s, style.caption).toBool();
+    style.legend = settings.value(u"legend"_s, style.legend).toBool();
+    style.notes = settings.value(u"notes"_s, style.notes).toBool();
     setStyle(style);
 }
 

@@ -10,6 +10,7 @@
 #include <QSettings>
 #include <QVBoxLayout>
 
+#include "widgets/literals.h"
 #include "widgets/sentence.h"
 #include "widgets/style.h"
 
@@ -17,13 +18,13 @@ namespace stagewright {
 namespace {
 
 constexpr int formatRole = Qt::UserRole;
-const QString lastKey = QStringLiteral("export/format");
+const QString lastKey = u"export/format"_s;
 
 } // namespace
 
 FormatDialog::FormatDialog(bool orderOnly, QWidget* parent) : QDialog(parent)
 {
-    setWindowTitle(tr("Export for other tools"));
+    setWindowTitle(u"Export for other tools"_s);
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(20, 18, 20, 16);
     layout->setSpacing(14);
@@ -32,9 +33,9 @@ FormatDialog::FormatDialog(bool orderOnly, QWidget* parent) : QDialog(parent)
     layout->addLayout(columns, 1);
 
     m_list = new QListWidget(this);
-    m_list->setObjectName(QStringLiteral("boxed"));
-    m_list->setAccessibleName(tr("Format"));
-    m_list->setToolTip(tr("What the run is written as"));
+    m_list->setObjectName(u"boxed"_s);
+    m_list->setAccessibleName(u"Format"_s);
+    m_list->setToolTip(u"What the run is written as"_s);
     for (std::size_t i = 0; i < allFormats().size(); ++i) {
         const FormatInfo& format = *allFormats()[i];
         if (format.write == nullptr || (orderOnly && !format.order)) continue;
@@ -58,9 +59,9 @@ FormatDialog::FormatDialog(bool orderOnly, QWidget* parent) : QDialog(parent)
     columns->addLayout(m_right, 1);
 
     auto* buttons = new QDialogButtonBox(QDialogButtonBox::Cancel, this);
-    buttons->button(QDialogButtonBox::Cancel)->setText(tr("Cancel"));
+    buttons->button(QDialogButtonBox::Cancel)->setText(u"Cancel"_s);
     m_place = new QPushButton(this);
-    m_place->setObjectName(QStringLiteral("primary")); // before the box has it, which fixes its style
+    m_place->setObjectName(u"primary"_s); // before the box has it, which fixes its style
     buttons->addButton(m_place, QDialogButtonBox::AcceptRole);
     m_place->setDefault(true);
     layout->addWidget(buttons);
@@ -97,7 +98,7 @@ void FormatDialog::chosen()
     const FormatInfo& now = format();
     m_fault->hide();
     m_writes->setText(sentence(now.writes));
-    m_place->setText(now.folder ? tr("Choose a folder…") : tr("Choose a file…"));
+    m_place->setText(now.folder ? u"Choose a folder…"_s : u"Choose a file…"_s);
     delete m_options;
     m_fields.clear();
     m_options = new QWidget(this);
@@ -107,7 +108,7 @@ void FormatDialog::chosen()
     for (const FormatOption& option : now.options) {
         // "Insert sends and receives: just-in-time, …": what it does, and the values below it.
         const QString help = sentence(option.help);
-        const auto end = help.indexOf(QRegularExpression(QStringLiteral("[:,] ")));
+        const auto end = help.indexOf(QRegularExpression(u"[:,] "_s));
         const QString title = end < 0 ? help : help.left(end);
         QWidget* field = nullptr;
         if (option.value.empty()) {

@@ -11,6 +11,7 @@
 #include <QSvgGenerator>
 
 #include "schedules/base/shown_text.h"
+#include "widgets/literals.h"
 #include "widgets/numbers.h"
 #include "widgets/sentence.h"
 #include "widgets/timeline/geometry.h"
@@ -32,8 +33,8 @@ QStringList wrapped(const QString& text, FontRole role, double width)
     const QFontMetricsF metrics(fontOf(role));
     QStringList lines;
     QString line;
-    for (const QString& word : text.split(QLatin1Char(' '), Qt::SkipEmptyParts)) {
-        const QString longer = line.isEmpty() ? word : line + QLatin1Char(' ') + word;
+    for (const QString& word : text.split(u' ', Qt::SkipEmptyParts)) {
+        const QString longer = line.isEmpty() ? word : line + u' ' + word;
         if (!line.isEmpty() && metrics.horizontalAdvance(longer) > width) {
             lines << line;
             line = word;
@@ -141,7 +142,7 @@ QByteArray svgBytes(const PictureContent& content, const PictureStyle& style)
         generator.setSize((size * pointsPerPixel(style) * 100).toSize());
         generator.setViewBox(QRectF(QPointF(), size));
         generator.setTitle(shownName(content.title).toHtmlEscaped()); // the generator writes it as it is
-        generator.setDescription(shownName(content.caption.join(QLatin1Char('\n'))).toHtmlEscaped());
+        generator.setDescription(shownName(content.caption.join(u'\n')).toHtmlEscaped());
         QPainter painter(&generator);
         paintPicture(painter, content, style);
     }
@@ -158,7 +159,7 @@ QByteArray pdfBytes(const PictureContent& content, const PictureStyle& style)
     const QSizeF points = pictureSize(content, style) * pointsPerPixel(style);
     QPdfWriter writer(&buffer);
     writer.setTitle(shownName(content.title));
-    writer.setCreator(QStringLiteral("Stagewright"));
+    writer.setCreator(u"Stagewright"_s);
     writer.setResolution(1200);
     writer.setPageSize(QPageSize(points, QPageSize::Point, QString(), QPageSize::ExactMatch));
     writer.setPageMargins(QMarginsF(0, 0, 0, 0));
@@ -181,9 +182,7 @@ std::optional<PictureKind> pictureKind(const QString& name)
 
 QString suffixOf(PictureKind kind)
 {
-    return kind == PictureKind::Svg   ? QStringLiteral("svg")
-           : kind == PictureKind::Pdf ? QStringLiteral("pdf")
-                                      : QStringLiteral("png");
+    return kind == PictureKind::Svg ? u"svg"_s : kind == PictureKind::Pdf ? u"pdf"_s : u"png"_s;
 }
 
 QString pathOfKind(const QString& path, PictureKind kind)
@@ -191,10 +190,10 @@ QString pathOfKind(const QString& path, PictureKind kind)
     const QString suffix = QFileInfo(path).suffix();
     const auto said = pictureKind(suffix);
     if (said == kind) return path;
-    const QString base = said                              ? path.left(path.size() - suffix.size() - 1)
-                         : path.endsWith(QLatin1Char('.')) ? path.left(path.size() - 1)
-                                                           : path;
-    return base + QLatin1Char('.') + suffixOf(kind);
+    const QString base = said                  ? path.left(path.size() - suffix.size() - 1)
+                         : path.endsWith(u'.') ? path.left(path.size() - 1)
+                                               : path;
+    return base + u'.' + suffixOf(kind);
 }
 
 Result<PictureKind> pictureKindOf(const QString& path, std::optional<PictureKind> wanted)
@@ -343,8 +342,8 @@ Result<QByteArray> pictureBytes(const PictureContent& content, const PictureStyl
     const double dots = style.look == PictureStyle::Look::Paper ? style.dpi : 96 * scale;
     image.setDotsPerMeterX(static_cast<int>(std::lround(dots / 0.0254)));
     image.setDotsPerMeterY(image.dotsPerMeterX());
-    image.setText(QStringLiteral("Title"), content.title);
-    image.setText(QStringLiteral("Description"), content.caption.join(QLatin1Char('\n')));
+    image.setText(u"Title"_s, content.title);
+    image.setText(u"Description"_s, content.caption.join(u'\n'));
     QByteArray bytes;
     QBuffer buffer(&bytes);
     buffer.open(QIODevice::WriteOnly);

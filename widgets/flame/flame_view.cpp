@@ -8,6 +8,7 @@
 #include <QScrollBar>
 
 #include "traces/analysis/kernel_class.h"
+#include "widgets/literals.h"
 #include "widgets/timeline/inks.h"
 
 namespace stagewright {
@@ -20,8 +21,8 @@ constexpr double rowHeight = 20, headHeight = 24;
 
 FlameView::FlameView(QWidget* parent) : QAbstractScrollArea(parent)
 {
-    setObjectName(QStringLiteral("flame"));
-    setAccessibleName(tr("Flame graph"));
+    setObjectName(u"flame"_s);
+    setAccessibleName(u"Flame graph"_s);
     setFocusPolicy(Qt::StrongFocus);
     setFrameShape(QFrame::NoFrame);
     setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
@@ -113,10 +114,10 @@ QString FlameView::textOf(int node) const
     const StackNode& of = m_stacks->nodes[static_cast<std::size_t>(node)];
     const QString share =
         percentText(static_cast<double>(of.total) / static_cast<double>(std::max<Nanos>(1, m_stacks->total)));
-    QString text = tr("%1: %2, %3 of all, %L4 times")
+    QString text = u"%1: %2, %3 of all, %L4 times"_s
                        .arg(QString::fromStdString(m_stacks->pathOf(node)), durationText(of.total, m_units), share)
                        .arg(of.count);
-    if (of.self > 0 && of.self < of.total) text += tr(", %1 of it itself").arg(durationText(of.self, m_units));
+    if (of.self > 0 && of.self < of.total) text += u", %1 of it itself"_s.arg(durationText(of.self, m_units));
     return text;
 }
 
@@ -125,9 +126,9 @@ QString FlameView::lineText() const
     if (!m_stacks) return m_reason.isEmpty() ? m_about : m_reason;
     const int node = m_hovered >= 0 ? m_hovered : m_current;
     if (node >= 0) return textOf(node);
-    return tr("%1: %2 of %3")
-        .arg(m_about, durationText(m_stacks->total, m_units),
-             m_stacks->device ? tr("kernels and copies, by the ranges that launched them") : tr("the host's ranges"));
+    return u"%1: %2 of %3"_s.arg(m_about, durationText(m_stacks->total, m_units),
+                                 m_stacks->device ? u"kernels and copies, by the ranges that launched them"_s
+                                                  : u"the host's ranges"_s);
 }
 
 void FlameView::paintEvent(QPaintEvent*)

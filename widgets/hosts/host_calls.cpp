@@ -9,6 +9,7 @@
 #include <QJsonObject>
 #include <QProcess>
 
+#include "widgets/literals.h"
 #include "widgets/numbers.h"
 
 namespace stagewright {
@@ -17,23 +18,19 @@ namespace {
 constexpr int lookMs = 100;  // for a stop request
 constexpr int endsMs = 3000; // after it
 
-struct CallText {
-    Q_DECLARE_TR_FUNCTIONS(HostCalls)
-};
-
 // "stagewright: what went wrong", then its remedy, indented; notes before it are not the error.
 void readComplaint(const QString& text, ProgramAnswer& answer)
 {
     QStringList remedy;
-    for (const QString& line : text.split(QLatin1Char('\n'))) {
-        if (line.startsWith(QLatin1String("stagewright: "))) {
+    for (const QString& line : text.split(u'\n')) {
+        if (line.startsWith("stagewright: "_L1)) {
             answer.message = line.mid(13).trimmed();
             remedy.clear();
-        } else if (line.startsWith(QLatin1String("  ")) && !answer.message.isEmpty()) {
+        } else if (line.startsWith("  "_L1) && !answer.message.isEmpty()) {
             remedy << line.trimmed();
         }
     }
-    answer.remedy = remedy.join(QLatin1Char('\n'));
+    answer.remedy = remedy.join(u'\n');
 }
 
 QString textAt(const QJsonObject& object, const char* key) { return object.value(QLatin1String(key)).toString(); }
@@ -49,14 +46,14 @@ ProgramAnswer askProgram(const QString& program, const QStringList& arguments, c
 {
     ProgramAnswer answer;
     if (program.isEmpty()) {
-        answer.message = CallText::tr("the program stagewright was not found");
-        answer.remedy = CallText::tr("put it beside this program or on PATH, or set STAGEWRIGHT_PROGRAM");
+        answer.message = u"the program stagewright was not found"_s;
+        answer.remedy = u"put it beside this program or on PATH, or set STAGEWRIGHT_PROGRAM"_s;
         return answer;
     }
     QProcess process;
     process.start(program, arguments, QIODevice::ReadOnly);
     if (!process.waitForStarted()) {
-        answer.message = CallText::tr("%1 could not be started: %2").arg(program, process.errorString());
+        answer.message = u"%1 could not be started: %2"_s.arg(program, process.errorString());
         return answer;
     }
     while (!process.waitForFinished(lookMs) && process.state() != QProcess::NotRunning) {
@@ -73,11 +70,9 @@ ProgramAnswer askProgram(const QString& program, const QStringList& arguments, c
     if (answer.good()) return answer;
     readComplaint(QString::fromUtf8(process.readAllStandardError()), answer);
     if (answer.message.isEmpty() && answer.out.isEmpty())
-        answer.message =
-            CallText::tr("%1 ended with exit code %2")
-                .arg(QStringList{QStringLiteral("stagewright"), arguments.value(0), arguments.value(1)}.join(
-                    QLatin1Char(' ')))
-                .arg(answer.exitCode);
+        answer.message = u"%1 ended with exit code %2"_s
+                             .arg(QStringList{u"stagewright"_s, arguments.value(0), arguments.value(1)}.join(u' '))
+                             .arg(answer.exitCode);
     return answer;
 }
 
@@ -87,7 +82,7 @@ QVector<HostEntry> hostsIn(const QByteArray& json)
     for (const auto& value : listAt(json, "hosts")) {
         const QJsonObject object = value.toObject();
         HostEntry host{textAt(object, "name"), textAt(object, "target"), textAt(object, "scratch"), {}};
-        for (const auto& line : object.value(QLatin1String("setup")).toArray()) host.setup << line.toString();
+        for (const auto& line : object.value("setup"_L1).toArray()) host.setup << line.toString();
         if (!host.name.isEmpty()) out.append(host);
     }
     return out;
@@ -99,7 +94,7 @@ QVector<HostFinding> findingsIn(const QByteArray& json)
     for (const auto& value : listAt(json, "facts")) {
         const QJsonObject object = value.toObject();
         out.append({textAt(object, "label"), textAt(object, "value"), textAt(object, "remedy"),
-                    object.value(QLatin1String("needed")).toBool()});
+                    object.value("needed"_L1).toBool()});
     }
     return out;
 }
@@ -116,10 +111,9 @@ QVector<JobEntry> jobsIn(const QByteArray& json)
         job.state = textAt(object, "state");
         job.detail = textAt(object, "detail");
         job.slurm = !textAt(object, "slurm_job").isEmpty();
-        job.steps = object.value(QLatin1String("steps")).toInt();
-        job.stepsAsked = object.value(QLatin1String("steps_asked")).toInt();
-        if (object.value(QLatin1String("exit_code")).isDouble())
-            job.exitCode = object.value(QLatin1String("exit_code")).toInt();
+        job.steps = object.value("steps"_L1).toInt();
+        job.stepsAsked = object.value("steps_asked"_L1).toInt();
+        if (object.value("exit_code"_L1).isDouble()) job.exitCode = object.value("exit_code"_L1).toInt();
         if (!job.id.isEmpty()) out.append(job);
     }
     return out;
@@ -127,23 +121,23 @@ QVector<JobEntry> jobsIn(const QByteArray& json)
 
 QStringList addArguments(const HostEntry& host)
 {
-    QStringList arguments{QStringLiteral("hosts"), QStringLiteral("add"), QStringLiteral("--json")};
-    if (!host.scratch.isEmpty()) arguments << QStringLiteral("--scratch=") + host.scratch;
+    QStringList arguments{u"hosts"_s, u"add"_s, u"--json"_s};
+    if (!host.scratch.isEmpty()) arguments << u"--scratch="_s + host.scratch;
     for (const QString& line : host.setup)
-        if (!line.trimmed().isEmpty()) arguments << QStringLiteral("--setup=") + line;
+        if (!line.trimmed().isEmpty()) arguments << u"--setup="_s + line;
     // a name or target that starts with a dash is refused there
-    return arguments << QStringLiteral("--") << host.name << host.target;
+    return arguments << u"--"_s << host.name << host.target;
 }
 
 QByteArray jobsStamp()
 {
     QString state = qEnvironmentVariable("XDG_STATE_HOME");
-    if (!state.startsWith(QLatin1Char('/'))) state = QDir::homePath() + QStringLiteral("/.local/state");
-    const QDir jobs(state + QStringLiteral("/stagewright/jobs"));
+    if (!state.startsWith(u'/')) state = QDir::homePath() + u"/.local/state"_s;
+    const QDir jobs(state + u"/stagewright/jobs"_s);
     QCryptographicHash hash(QCryptographicHash::Md5);
     const QStringList folders = jobs.entryList(QDir::Dirs | QDir::NoDotAndDotDot, QDir::Name);
     for (const QString& folder : folders) {
-        const QFileInfo job(jobs.filePath(folder + QStringLiteral("/job.json")));
+        const QFileInfo job(jobs.filePath(folder + u"/job.json"_s));
         hash.addData(folder.toUtf8());
         hash.addData(QByteArray::number(job.lastModified().toMSecsSinceEpoch()) + ' ' + QByteArray::number(job.size()));
     }
@@ -152,23 +146,21 @@ QByteArray jobsStamp()
 
 QString jobText(const JobEntry& job)
 {
-    const QString steps = countText(job.steps, CallText::tr("1 step"), CallText::tr("%L1 steps"));
+    const QString steps = countText(job.steps, u"1 step"_s, u"%L1 steps"_s);
     QString text;
-    if (job.state == QLatin1String("starting")) text = CallText::tr("starting");
-    if (job.state == QLatin1String("queued")) text = CallText::tr("queued");
-    if (job.state == QLatin1String("running"))
-        text = job.stepsAsked > 0 ? CallText::tr("running, step %L1 of %L2").arg(job.steps).arg(job.stepsAsked)
-                                  : CallText::tr("running");
-    if (job.state == QLatin1String("lost"))
-        text = job.detail.isEmpty()
-                   ? CallText::tr("ended without a message, %1 kept").arg(steps)
-                   : CallText::tr("%1, %2 kept").arg(job.detail.section(QLatin1Char('\n'), 0, 0), steps);
-    if (job.state == QLatin1String("ended"))
-        text = job.exitCode.value_or(0) == 0 ? CallText::tr("ended, %1").arg(steps)
-               : job.exitCode == 130         ? CallText::tr("stopped, %1").arg(steps)
-                                             : CallText::tr("failed, %1 kept").arg(steps);
-    const QString where = job.host.isEmpty() ? CallText::tr("this computer") : job.host;
-    return CallText::tr("%1 · %2").arg(text, job.slurm ? CallText::tr("%1, Slurm").arg(where) : where);
+    if (job.state == "starting"_L1) text = u"starting"_s;
+    if (job.state == "queued"_L1) text = u"queued"_s;
+    if (job.state == "running"_L1)
+        text = job.stepsAsked > 0 ? u"running, step %L1 of %L2"_s.arg(job.steps).arg(job.stepsAsked) : u"running"_s;
+    if (job.state == "lost"_L1)
+        text = job.detail.isEmpty() ? u"ended without a message, %1 kept"_s.arg(steps)
+                                    : u"%1, %2 kept"_s.arg(job.detail.section(u'\n', 0, 0), steps);
+    if (job.state == "ended"_L1)
+        text = job.exitCode.value_or(0) == 0 ? u"ended, %1"_s.arg(steps)
+               : job.exitCode == 130         ? u"stopped, %1"_s.arg(steps)
+                                             : u"failed, %1 kept"_s.arg(steps);
+    const QString where = job.host.isEmpty() ? u"this computer"_s : job.host;
+    return u"%1 · %2"_s.arg(text, job.slurm ? u"%1, Slurm"_s.arg(where) : where);
 }
 
 } // namespace stagewright

@@ -10,6 +10,8 @@
 #include <QStringList>
 #include <QVector>
 
+#include "widgets/literals.h"
+
 namespace stagewright {
 
 struct HostEntry {
@@ -37,7 +39,7 @@ struct JobEntry {
     int steps = 0;
     int stepsAsked = 0; // 0: unknown
     std::optional<int> exitCode;
-    bool over() const { return state == QLatin1String("ended") || state == QLatin1String("lost"); }
+    bool over() const { return state == "ended"_L1 || state == "lost"_L1; }
     bool operator==(const JobEntry&) const = default;
 };
 

@@ -12,6 +12,7 @@
 #include <QTreeWidget>
 #include <QVBoxLayout>
 
+#include "widgets/literals.h"
 #include "widgets/sentence.h"
 #include "widgets/style.h"
 
@@ -21,7 +22,7 @@ namespace {
 QTreeWidget* table(QWidget* parent, const QStringList& columns, const QString& name)
 {
     auto* tree = new QTreeWidget(parent);
-    tree->setObjectName(QStringLiteral("boxed"));
+    tree->setObjectName(u"boxed"_s);
     tree->setHeaderLabels(columns);
     tree->setRootIsDecorated(false);
     tree->setAccessibleName(name);
@@ -44,12 +45,12 @@ HostsPage::HostsPage(QWidget* parent) : QWidget(parent)
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(0, 10, 0, 0);
     layout->setSpacing(7);
-    auto* about = makeLabel(tr("Computers that can record for you. They are reached by OpenSSH with your own "
-                               "configuration, keys and known hosts."),
+    auto* about = makeLabel(u"Computers that can record for you. They are reached by OpenSSH with your own "
+                            "configuration, keys and known hosts."_s,
                             "secondary", this);
     about->setWordWrap(true);
     layout->addWidget(about);
-    m_list = table(this, {tr("Host"), tr("SSH target")}, tr("Hosts"));
+    m_list = table(this, {u"Host"_s, u"SSH target"_s}, u"Hosts"_s);
     m_list->setMinimumHeight(84);
     layout->addWidget(m_list, 1);
 
@@ -61,60 +62,59 @@ HostsPage::HostsPage(QWidget* parent) : QWidget(parent)
         into->addWidget(made);
         return made;
     };
-    m_test = button(tr("Test"), tr("Connects and lists what is there, and how to get what is missing"), buttons);
-    m_install = button(tr("Install"), tr("Copies this program there, with the libraries it needs"), buttons);
-    m_remove = button(tr("Remove"), tr("Forgets the host; what was installed there stays there"), buttons);
+    m_test = button(u"Test"_s, u"Connects and lists what is there, and how to get what is missing"_s, buttons);
+    m_install = button(u"Install"_s, u"Copies this program there, with the libraries it needs"_s, buttons);
+    m_remove = button(u"Remove"_s, u"Forgets the host; what was installed there stays there"_s, buttons);
     buttons->addStretch(1);
-    m_cancel = button(tr("Cancel"), tr("Stops waiting for the host"), buttons);
+    m_cancel = button(u"Cancel"_s, u"Stops waiting for the host"_s, buttons);
     layout->addLayout(buttons);
     m_message = makeLabel({}, "secondary", this, true);
     m_message->setWordWrap(true);
     layout->addWidget(m_message);
-    m_findings = table(this, {tr("What"), tr("There"), tr("What to do")}, tr("What the test found"));
+    m_findings = table(this, {u"What"_s, u"There"_s, u"What to do"_s}, u"What the test found"_s);
     m_findings->setMinimumHeight(120);
     m_findings->setWordWrap(true);
     layout->addWidget(m_findings, 2);
 
-    layout->addWidget(makeLabel(tr("Add or change a host"), "title", this));
+    layout->addWidget(makeLabel(u"Add or change a host"_s, "title", this));
     auto* grid = new QGridLayout;
     grid->setHorizontalSpacing(14);
     grid->setVerticalSpacing(6);
     grid->setColumnStretch(1, 1);
     layout->addLayout(grid);
     m_name = new QLineEdit(this);
-    m_name->setObjectName(QStringLiteral("hostName"));
+    m_name->setObjectName(u"hostName"_s);
     m_target = new QLineEdit(this);
-    m_target->setObjectName(QStringLiteral("hostTarget"));
-    m_target->setPlaceholderText(tr("user@node1.example"));
+    m_target->setObjectName(u"hostTarget"_s);
+    m_target->setPlaceholderText(u"user@node1.example"_s);
     m_scratch = new QLineEdit(this);
-    m_scratch->setPlaceholderText(tr("a folder in your home there"));
+    m_scratch->setPlaceholderText(u"a folder in your home there"_s);
     m_setup = new QPlainTextEdit(this);
-    m_setup->setPlaceholderText(tr("module load cuda"));
+    m_setup->setPlaceholderText(u"module load cuda"_s);
     m_setup->setTabChangesFocus(true);
     m_setup->setFixedHeight(3 * QFontMetrics(m_setup->font()).lineSpacing() + 10);
-    addField(grid, tr("Name"), m_name, tr("The name under which it is offered; a host of the same name is replaced"));
-    addField(grid, tr("SSH target"), m_target,
-             tr("What you type after ssh: a host of your SSH configuration, user@host, or ssh://user@host:port"));
-    addField(grid, tr("Jobs in"), m_scratch,
-             tr("Where jobs keep their files there; on a cluster, a folder that its nodes share"));
+    addField(grid, u"Name"_s, m_name, u"The name under which it is offered; a host of the same name is replaced"_s);
+    addField(grid, u"SSH target"_s, m_target,
+             u"What you type after ssh: a host of your SSH configuration, user@host, or ssh://user@host:port"_s);
+    addField(grid, u"Jobs in"_s, m_scratch,
+             u"Where jobs keep their files there; on a cluster, a folder that its nodes share"_s);
     addField(
-        grid, tr("Setup lines"), m_setup,
-        tr("Shell commands to run there first, one per line. They come only from you: no file or host supplies them"));
+        grid, u"Setup lines"_s, m_setup,
+        u"Shell commands to run there first, one per line. They come only from you: no file or host supplies them"_s);
     auto* end = new QHBoxLayout;
     end->addStretch(1);
-    m_keep = button(tr("Save host"), tr("Adds the host, or replaces the one with this name"), end);
+    m_keep = button(u"Save host"_s, u"Adds the host, or replaces the one with this name"_s, end);
     layout->addLayout(end);
 
     connect(m_list, &QTreeWidget::currentItemChanged, this, &HostsPage::select);
     connect(m_test, &QPushButton::clicked, this,
-            [this] { act(QStringLiteral("test"), tr("Connecting to %1…").arg(current().name)); });
+            [this] { act(u"test"_s, u"Connecting to %1…"_s.arg(current().name)); });
     connect(m_install, &QPushButton::clicked, this,
-            [this] { act(QStringLiteral("install"), tr("Installing on %1…").arg(current().name)); });
-    connect(m_remove, &QPushButton::clicked, this,
-            [this] { act(QStringLiteral("remove"), tr("Removing %1…").arg(current().name)); });
+            [this] { act(u"install"_s, u"Installing on %1…"_s.arg(current().name)); });
+    connect(m_remove, &QPushButton::clicked, this, [this] { act(u"remove"_s, u"Removing %1…"_s.arg(current().name)); });
     connect(m_cancel, &QPushButton::clicked, this, [this] {
         m_job.drop();
-        said(tr("Cancelled."), false);
+        said(u"Cancelled."_s, false);
         refresh();
     });
     connect(m_keep, &QPushButton::clicked, this, &HostsPage::keep);
@@ -156,12 +156,11 @@ void HostsPage::list()
 {
     m_job.start(
         [program = m_program](const std::stop_token& stop) {
-            return askProgram(program, {QStringLiteral("hosts"), QStringLiteral("list"), QStringLiteral("--json")},
-                              stop);
+            return askProgram(program, {u"hosts"_s, u"list"_s, u"--json"_s}, stop);
         },
         [this](const ProgramAnswer& answer) {
             if (!answer.good())
-                said(answer.remedy.isEmpty() ? answer.message : tr("%1; %2").arg(answer.message, answer.remedy), true);
+                said(answer.remedy.isEmpty() ? answer.message : u"%1; %2"_s.arg(answer.message, answer.remedy), true);
             const QString chosen = current().name;
             m_hosts = hostsIn(answer.out);
             {
@@ -169,7 +168,7 @@ void HostsPage::list()
                 m_list->clear();
                 for (const HostEntry& host : m_hosts) {
                     auto* item = new QTreeWidgetItem(m_list, {host.name, host.target});
-                    item->setToolTip(0, host.setup.join(QLatin1Char('\n')));
+                    item->setToolTip(0, host.setup.join(u'\n'));
                     if (host.name == chosen || m_list->topLevelItemCount() == 1) m_list->setCurrentItem(item);
                 }
             }
@@ -185,7 +184,7 @@ void HostsPage::select()
         m_name->setText(host.name);
         m_target->setText(host.target);
         m_scratch->setText(host.scratch);
-        m_setup->setPlainText(host.setup.join(QLatin1Char('\n')));
+        m_setup->setPlainText(host.setup.join(u'\n'));
     }
     showFindings({});
     said({}, false);
@@ -195,14 +194,14 @@ void HostsPage::select()
 void HostsPage::keep()
 {
     const HostEntry host{m_name->text().trimmed(), m_target->text().trimmed(), m_scratch->text().trimmed(),
-                         m_setup->toPlainText().split(QLatin1Char('\n'), Qt::SkipEmptyParts)};
+                         m_setup->toPlainText().split(u'\n', Qt::SkipEmptyParts)};
     m_job.start([program = m_program,
                  host](const std::stop_token& stop) { return askProgram(program, addArguments(host), stop); },
                 [this, name = host.name](const ProgramAnswer& answer) {
                     if (answer.good())
-                        said(tr("%1 is saved. Test it to see what is there.").arg(name), false);
+                        said(u"%1 is saved. Test it to see what is there."_s.arg(name), false);
                     else
-                        said(answer.remedy.isEmpty() ? answer.message : tr("%1; %2").arg(answer.message, answer.remedy),
+                        said(answer.remedy.isEmpty() ? answer.message : u"%1; %2"_s.arg(answer.message, answer.remedy),
                              true);
                     if (answer.good()) list();
                     refresh();
@@ -218,23 +217,22 @@ void HostsPage::act(const QString& action, const QString& what)
     said(what, false);
     m_job.start(
         [program = m_program, action, name](const std::stop_token& stop) {
-            return askProgram(
-                program, {QStringLiteral("hosts"), action, QStringLiteral("--json"), QStringLiteral("--"), name}, stop);
+            return askProgram(program, {u"hosts"_s, action, u"--json"_s, u"--"_s, name}, stop);
         },
         [this, action, name](const ProgramAnswer& answer) {
             const auto findings = findingsIn(answer.out);
             showFindings(findings);
             const bool reached = answer.good() || !findings.isEmpty();
             if (!reached)
-                said(answer.remedy.isEmpty() ? answer.message : tr("%1; %2").arg(answer.message, answer.remedy), true);
-            else if (action == QLatin1String("test"))
-                said(answer.good() ? tr("%1 can be used.").arg(name) : tr("%1 can't be used yet.").arg(name),
+                said(answer.remedy.isEmpty() ? answer.message : u"%1; %2"_s.arg(answer.message, answer.remedy), true);
+            else if (action == "test"_L1)
+                said(answer.good() ? u"%1 can be used."_s.arg(name) : u"%1 can't be used yet."_s.arg(name),
                      !answer.good());
-            else if (action == QLatin1String("install"))
-                said(tr("Stagewright is installed on %1.").arg(name), false);
+            else if (action == "install"_L1)
+                said(u"Stagewright is installed on %1."_s.arg(name), false);
             else
                 said({}, false);
-            if (reached && action == QLatin1String("remove")) list();
+            if (reached && action == "remove"_L1) list();
             refresh();
         });
     refresh();
@@ -245,7 +243,7 @@ void HostsPage::showFindings(const QVector<HostFinding>& findings)
     m_findings->clear();
     for (const HostFinding& one : findings) {
         auto* item =
-            new QTreeWidgetItem(m_findings, {one.label, one.value.isEmpty() ? tr("missing") : one.value, one.remedy});
+            new QTreeWidgetItem(m_findings, {one.label, one.value.isEmpty() ? u"missing"_s : one.value, one.remedy});
         for (int column = 0; column < 3; ++column) item->setToolTip(column, item->text(column));
         if (one.needed && !one.remedy.isEmpty()) {
             QFont strong = item->font(0);

@@ -8,6 +8,7 @@
 #include <QTreeWidget>
 #include <QVBoxLayout>
 
+#include "widgets/literals.h"
 #include "widgets/style.h"
 
 namespace stagewright {
@@ -22,12 +23,12 @@ JobsList::JobsList(QWidget* parent) : QWidget(parent)
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(12, 0, 6, 6);
     layout->setSpacing(3);
-    auto* title = makeLabel(tr("Jobs elsewhere"), "title", this);
+    auto* title = makeLabel(u"Jobs elsewhere"_s, "title", this);
     title->setContentsMargins(2, 6, 0, 0);
     layout->addWidget(title);
     m_tree = new QTreeWidget(this);
-    m_tree->setObjectName(QStringLiteral("jobs"));
-    m_tree->setAccessibleName(tr("Jobs elsewhere"));
+    m_tree->setObjectName(u"jobs"_s);
+    m_tree->setAccessibleName(u"Jobs elsewhere"_s);
     m_tree->setHeaderHidden(true);
     m_tree->setRootIsDecorated(false);
     m_tree->setContextMenuPolicy(Qt::CustomContextMenu);
@@ -49,11 +50,11 @@ QVector<JobsList::Wish> JobsList::wishesOf(const JobEntry& job)
 QString JobsList::textOf(Wish wish)
 {
     switch (wish) {
-    case Wish::Attach: return tr("Attach");
-    case Wish::Fetch: return tr("Fetch what is there");
-    case Wish::Stop: return tr("Stop it there");
-    case Wish::Show: return tr("Open its runs");
-    case Wish::Forget: return tr("Forget the job");
+    case Wish::Attach: return u"Attach"_s;
+    case Wish::Fetch: return u"Fetch what is there"_s;
+    case Wish::Stop: return u"Stop it there"_s;
+    case Wish::Show: return u"Open its runs"_s;
+    case Wish::Forget: return u"Forget the job"_s;
     }
     return {};
 }
@@ -82,7 +83,7 @@ void JobsList::fill()
         QStringList tip{job.id, jobText(job)};
         if (!job.detail.isEmpty()) tip << job.detail;
         tip << job.file;
-        item->setToolTip(0, tip.join(QLatin1Char('\n')));
+        item->setToolTip(0, tip.join(u'\n'));
         item->setData(0, Qt::UserRole, job.id);
         if (job.id == chosen) m_tree->setCurrentItem(item);
     }

@@ -6,6 +6,7 @@
 #include <QSettings>
 
 #include "widgets/import/import_dialog.h"
+#include "widgets/literals.h"
 #include "widgets/preferences/preferences.h"
 
 namespace stagewright {
@@ -14,14 +15,14 @@ QString ImportDialog::folder() const
 {
     const QStringList words = question().words;
     if (!words.isEmpty()) return QFileInfo(words.last()).absolutePath();
-    const QString last = QSettings().value(QStringLiteral("import/folder")).toString();
+    const QString last = QSettings().value(u"import/folder"_s).toString();
     return QFileInfo(last).isDir() ? last : PreferenceStore::instance().value().folder;
 }
 
 void ImportDialog::addWords(const QStringList& words)
 {
     if (words.isEmpty()) return;
-    QSettings().setValue(QStringLiteral("import/folder"), QFileInfo(words.first()).absolutePath());
+    QSettings().setValue(u"import/folder"_s, QFileInfo(words.first()).absolutePath());
     QStringList all = question().words;
     for (const QString& word : words)
         if (!all.contains(word)) all << word;
@@ -31,9 +32,9 @@ void ImportDialog::addWords(const QStringList& words)
 void ImportDialog::chooseFiles()
 {
     auto* dialog = new QFileDialog(
-        this, tr("Choose traces"), folder(),
-        tr("Traces and schedules (*.json *.json.gz *.gz *.sqlite *.csv *.zip *.tar *.tgz *.zst *.xz);;All files (*)"));
-    dialog->setObjectName(QStringLiteral("chooseTraces"));
+        this, u"Choose traces"_s, folder(),
+        u"Traces and schedules (*.json *.json.gz *.gz *.sqlite *.csv *.zip *.tar *.tgz *.zst *.xz);;All files (*)"_s);
+    dialog->setObjectName(u"chooseTraces"_s);
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     dialog->setFileMode(QFileDialog::ExistingFiles);
     connect(dialog, &QFileDialog::filesSelected, this, &ImportDialog::addWords);
@@ -42,8 +43,8 @@ void ImportDialog::chooseFiles()
 
 void ImportDialog::chooseFolder()
 {
-    auto* dialog = new QFileDialog(this, tr("Choose a folder of traces"), folder());
-    dialog->setObjectName(QStringLiteral("chooseTraceFolder"));
+    auto* dialog = new QFileDialog(this, u"Choose a folder of traces"_s, folder());
+    dialog->setObjectName(u"chooseTraceFolder"_s);
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     dialog->setFileMode(QFileDialog::Directory);
     dialog->setOption(QFileDialog::ShowDirsOnly);
@@ -54,9 +55,9 @@ void ImportDialog::chooseFolder()
 void ImportDialog::chooseRules()
 {
     const QString now = m_rules->text().trimmed();
-    auto* dialog = new QFileDialog(this, tr("Choose rules"), now.isEmpty() ? folder() : QFileInfo(now).absolutePath(),
-                                   tr("Rules (*.txt *.rules);;All files (*)"));
-    dialog->setObjectName(QStringLiteral("chooseRules"));
+    auto* dialog = new QFileDialog(this, u"Choose rules"_s, now.isEmpty() ? folder() : QFileInfo(now).absolutePath(),
+                                   u"Rules (*.txt *.rules);;All files (*)"_s);
+    dialog->setObjectName(u"chooseRules"_s);
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     dialog->setFileMode(QFileDialog::ExistingFile);
     connect(dialog, &QFileDialog::fileSelected, this, &ImportDialog::setRulesFile);
@@ -65,13 +66,13 @@ void ImportDialog::chooseRules()
 
 void ImportDialog::chooseTarget()
 {
-    auto* dialog = new QFileDialog(this, tr("Store the runs in"), QFileInfo(target()).absolutePath(),
-                                   tr("Run files (*.stagewright)"));
-    dialog->setObjectName(QStringLiteral("chooseTarget"));
+    auto* dialog = new QFileDialog(this, u"Store the runs in"_s, QFileInfo(target()).absolutePath(),
+                                   u"Run files (*.stagewright)"_s);
+    dialog->setObjectName(u"chooseTarget"_s);
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     dialog->setAcceptMode(QFileDialog::AcceptSave);
     dialog->setOption(QFileDialog::DontConfirmOverwrite); // runs are added
-    dialog->setDefaultSuffix(QStringLiteral("stagewright"));
+    dialog->setDefaultSuffix(u"stagewright"_s);
     dialog->selectFile(QFileInfo(target()).fileName());
     connect(dialog, &QFileDialog::fileSelected, this, &ImportDialog::setTarget);
     dialog->open();

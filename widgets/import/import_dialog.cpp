@@ -21,6 +21,7 @@
 
 #include "traces/format/format_registry.h"
 #include "widgets/background.h"
+#include "widgets/literals.h"
 #include "widgets/preferences/preferences.h"
 #include "widgets/style.h"
 
@@ -51,7 +52,7 @@ QLabel* wrapped(const QString& text, const char* role, QWidget* parent)
 
 QString megabytes(std::int64_t bytes)
 {
-    return QStringLiteral("%L1").arg(static_cast<double>(bytes) / 1e6, 0, 'f', bytes < 100'000'000 ? 1 : 0);
+    return u"%L1"_s.arg(static_cast<double>(bytes) / 1e6, 0, 'f', bytes < 100'000'000 ? 1 : 0);
 }
 
 } // namespace
@@ -64,8 +65,8 @@ struct ImportDialog::Cell {
 
 ImportDialog::ImportDialog(QWidget* parent) : QDialog(parent)
 {
-    setObjectName(QStringLiteral("importTraces"));
-    setWindowTitle(tr("Import traces"));
+    setObjectName(u"importTraces"_s);
+    setWindowTitle(u"Import traces"_s);
     m_later.setSingleShot(true);
     m_later.setInterval(readingPause);
     connect(&m_later, &QTimer::timeout, this, &ImportDialog::read);
@@ -73,9 +74,9 @@ ImportDialog::ImportDialog(QWidget* parent) : QDialog(parent)
     connect(&m_poll, &QTimer::timeout, this, &ImportDialog::poll);
     build();
     QSettings settings;
-    const QString rules = settings.value(QStringLiteral("import/rules")).toString();
+    const QString rules = settings.value(u"import/rules"_s).toString();
     if (QFileInfo(rules).isFile()) m_rules->setText(rules);
-    m_host->setChecked(settings.value(QStringLiteral("import/hostOps"), false).toBool());
+    m_host->setChecked(settings.value(u"import/hostOps"_s, false).toBool());
     fillRuns();
     resize(900, 360); // it grows with what it has to say
 }
@@ -112,45 +113,45 @@ void ImportDialog::build()
     };
 
     m_words = new QPlainTextEdit(this);
-    m_words->setObjectName(QStringLiteral("traces"));
-    m_words->setAccessibleName(tr("Traces"));
+    m_words->setObjectName(u"traces"_s);
+    m_words->setAccessibleName(u"Traces"_s);
     m_words->setToolTip(
-        tr("One per line: a file, a folder, or a pattern with * and ?. The ranks of a job become one run."));
+        u"One per line: a file, a folder, or a pattern with * and ?. The ranks of a job become one run."_s);
     m_words->setPlaceholderText(
-        tr("rank*.json.gz, a folder or archive of traces, an Nsight Systems export, a schedule CSV"));
+        u"rank*.json.gz, a folder or archive of traces, an Nsight Systems export, a schedule CSV"_s);
     m_words->setTabChangesFocus(true);
     m_words->setLineWrapMode(QPlainTextEdit::NoWrap);
     m_words->setFixedHeight(m_words->fontMetrics().lineSpacing() * 3 + 18);
     m_words->setAcceptDrops(false); // the window handles file drops
-    m_files = button(tr("&Files…"), tr("Traces of one job, one file per rank, or of several jobs"),
-                     &ImportDialog::chooseFiles);
-    m_folder = button(tr("F&older…"), tr("Every trace in a folder"), &ImportDialog::chooseFolder);
+    m_files =
+        button(u"&Files…"_s, u"Traces of one job, one file per rank, or of several jobs"_s, &ImportDialog::chooseFiles);
+    m_folder = button(u"F&older…"_s, u"Every trace in a folder"_s, &ImportDialog::chooseFolder);
     auto* pick = new QVBoxLayout;
     pick->setSpacing(6);
     pick->addWidget(m_files);
     pick->addWidget(m_folder);
     pick->addStretch(1);
-    fields->addWidget(label(tr("&Traces"), m_words), 0, 0, Qt::AlignTop);
+    fields->addWidget(label(u"&Traces"_s, m_words), 0, 0, Qt::AlignTop);
     fields->addWidget(m_words, 0, 1);
     fields->addLayout(pick, 0, 2);
 
     m_rules = new QLineEdit(this);
-    m_rules->setObjectName(QStringLiteral("rules"));
-    m_rules->setAccessibleName(tr("Rules file"));
-    m_rules->setToolTip(tr("Your range names and their ops, one rule per line: F fwd stage {stage} mb {microbatch}. "
-                           "Empty: the names that PyTorch, Megatron-LM, DeepSpeed, zero-bubble and vLLM use"));
-    m_rules->setPlaceholderText(tr("none: the names that known frameworks use"));
+    m_rules->setObjectName(u"rules"_s);
+    m_rules->setAccessibleName(u"Rules file"_s);
+    m_rules->setToolTip(u"Your range names and their ops, one rule per line: F fwd stage {stage} mb {microbatch}. "
+                        "Empty: the names that PyTorch, Megatron-LM, DeepSpeed, zero-bubble and vLLM use"_s);
+    m_rules->setPlaceholderText(u"none: the names that known frameworks use"_s);
     m_rules->setClearButtonEnabled(true);
     m_rules->setAcceptDrops(false);
-    m_chooseRules = button(tr("Choose…"), tr("A text file with one rule per line"), &ImportDialog::chooseRules);
-    fields->addWidget(label(tr("&Rules"), m_rules), 1, 0);
+    m_chooseRules = button(u"Choose…"_s, u"A text file with one rule per line"_s, &ImportDialog::chooseRules);
+    fields->addWidget(label(u"&Rules"_s, m_rules), 1, 0);
     fields->addWidget(m_rules, 1, 1);
     fields->addWidget(m_chooseRules, 1, 2);
-    m_host = new QCheckBox(tr("&Keep the framework's host operators as lanes"), this);
-    m_host->setToolTip(tr("Otherwise they are counted and skipped"));
+    m_host = new QCheckBox(u"&Keep the framework's host operators as lanes"_s, this);
+    m_host->setToolTip(u"Otherwise they are counted and skipped"_s);
     fields->addWidget(m_host, 2, 1, 1, 2);
     m_rulesFault = wrapped({}, "worse", this);
-    m_rulesFault->setObjectName(QStringLiteral("rulesFault"));
+    m_rulesFault->setObjectName(u"rulesFault"_s);
     fields->addWidget(m_rulesFault, 3, 1, 1, 2);
 
     auto* state = new QHBoxLayout;
@@ -158,40 +159,39 @@ void ImportDialog::build()
     m_stateText = makeLabel({}, "secondary", this, true);
     m_bar = new QProgressBar(this);
     m_bar->setTextVisible(false);
-    m_bar->setAccessibleName(tr("Reading progress"));
+    m_bar->setAccessibleName(u"Reading progress"_s);
     m_stop = button({}, {}, [this] {
         if (!m_job.running()) return read();
         stopReading();
-        m_stateText->setText(tr("Stopped"));
+        m_stateText->setText(u"Stopped"_s);
         check();
     });
-    m_stop->setObjectName(QStringLiteral("stop"));
+    m_stop->setObjectName(u"stop"_s);
     state->addWidget(m_stateText);
     state->addWidget(m_bar, 1);
     state->addWidget(m_stop);
     layout->addLayout(state);
 
     m_runs = new QTreeWidget(this);
-    m_runs->setObjectName(QStringLiteral("boxed"));
-    m_runs->setAccessibleName(tr("Runs found"));
-    m_runs->setToolTip(tr("Runs in the traces; ticked runs are stored"));
+    m_runs->setObjectName(u"boxed"_s);
+    m_runs->setAccessibleName(u"Runs found"_s);
+    m_runs->setToolTip(u"Runs in the traces; ticked runs are stored"_s);
     m_runs->setRootIsDecorated(false);
     m_runs->setUniformRowHeights(true);
-    m_runs->setHeaderLabels(
-        {tr("Run"), tr("Ranks"), tr("Steps"), tr("Schedule"), tr("Ops"), tr("Kernels"), tr("Clocks")});
+    m_runs->setHeaderLabels({u"Run"_s, u"Ranks"_s, u"Steps"_s, u"Schedule"_s, u"Ops"_s, u"Kernels"_s, u"Clocks"_s});
     m_runs->header()->setStretchLastSection(true);
     for (const int column : numberColumns)
         m_runs->headerItem()->setTextAlignment(column, Qt::AlignRight | Qt::AlignVCenter);
     layout->addWidget(m_runs);
     m_details = new QScrollArea(this);
-    m_details->setObjectName(QStringLiteral("details"));
-    m_details->setAccessibleName(tr("What was found in the run"));
+    m_details->setObjectName(u"details"_s);
+    m_details->setAccessibleName(u"What was found in the run"_s);
     m_details->setWidgetResizable(true);
     m_details->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     m_details->setFocusPolicy(Qt::TabFocus);
     m_details->setMinimumHeight(110);
     layout->addWidget(m_details, 1);
-    m_nothing = wrapped(tr("Name the traces above. What they hold is listed here before anything is stored."),
+    m_nothing = wrapped(u"Name the traces above. What they hold is listed here before anything is stored."_s,
                         "secondary", this);
     layout->addWidget(m_nothing);
     layout->addStretch(0);
@@ -201,34 +201,34 @@ void ImportDialog::build()
     where->setVerticalSpacing(4);
     where->setColumnStretch(1, 1);
     m_target = new QLineEdit(this);
-    m_target->setObjectName(QStringLiteral("target"));
-    m_target->setAccessibleName(tr("Store in"));
-    m_target->setToolTip(tr("A run file. An existing file keeps its runs; these are added."));
+    m_target->setObjectName(u"target"_s);
+    m_target->setAccessibleName(u"Store in"_s);
+    m_target->setToolTip(u"A run file. An existing file keeps its runs; these are added."_s);
     m_target->setAcceptDrops(false);
-    m_chooseTarget = button(tr("Choose…"), tr("Choose another place or name"), &ImportDialog::chooseTarget);
+    m_chooseTarget = button(u"Choose…"_s, u"Choose another place or name"_s, &ImportDialog::chooseTarget);
     m_targetNote = makeLabel({}, "faint", this);
-    where->addWidget(label(tr("&Store in"), m_target), 0, 0);
+    where->addWidget(label(u"&Store in"_s, m_target), 0, 0);
     where->addWidget(m_target, 0, 1);
     where->addWidget(m_chooseTarget, 0, 2);
     where->addWidget(m_targetNote, 1, 1, 1, 2);
     layout->addLayout(where);
 
     m_fault = wrapped({}, "worse", this);
-    m_fault->setObjectName(QStringLiteral("fault"));
+    m_fault->setObjectName(u"fault"_s);
     layout->addWidget(m_fault);
     auto* bottom = new QHBoxLayout;
     bottom->setSpacing(8);
-    m_open = button(tr("Op&en without storing"), tr("Opens the schedule as a run in memory, to view and edit"), [this] {
+    m_open = button(u"Op&en without storing"_s, u"Opens the schedule as a run in memory, to view and edit"_s, [this] {
         const QStringList files = question().words;
         QDialog::reject();
         emit openAsked(files);
     });
-    m_cancel = button(tr("Cancel"), tr("Stores nothing"), &ImportDialog::reject);
-    m_import = button(tr("&Import"), tr("Stores the ticked runs and shows the first"), [this] {
+    m_cancel = button(u"Cancel"_s, u"Stores nothing"_s, &ImportDialog::reject);
+    m_import = button(u"&Import"_s, u"Stores the ticked runs and shows the first"_s, [this] {
         remember();
         emit importAsked();
     });
-    m_import->setObjectName(QStringLiteral("primary"));
+    m_import->setObjectName(u"primary"_s);
     m_import->setDefault(true);
     bottom->addStretch(1);
     bottom->addWidget(m_open);
@@ -249,9 +249,9 @@ void ImportDialog::build()
 ImportQuestion ImportDialog::question() const
 {
     ImportQuestion question;
-    for (QString line : m_words->toPlainText().split(QLatin1Char('\n'), Qt::SkipEmptyParts)) {
+    for (QString line : m_words->toPlainText().split(u'\n', Qt::SkipEmptyParts)) {
         line = line.trimmed();
-        if (line.startsWith(QLatin1String("~/"))) line.replace(0, 1, QDir::homePath());
+        if (line.startsWith("~/"_L1)) line.replace(0, 1, QDir::homePath());
         if (!line.isEmpty()) question.words << line;
     }
     question.rulesFile = m_rules->text().trimmed();
@@ -261,7 +261,7 @@ ImportQuestion ImportDialog::question() const
 
 void ImportDialog::setTraces(const QStringList& words)
 {
-    m_words->setPlainText(words.join(QLatin1Char('\n')));
+    m_words->setPlainText(words.join(u'\n'));
     if (m_later.isActive()) {
         m_later.stop();
         read();
@@ -273,8 +273,8 @@ void ImportDialog::setRulesFile(const QString& path) { m_rules->setText(path); }
 QString ImportDialog::target() const
 {
     QString path = m_target->text().trimmed();
-    if (path.startsWith(QLatin1String("~/"))) path.replace(0, 1, QDir::homePath());
-    if (!path.isEmpty() && QFileInfo(path).suffix().isEmpty()) path += QStringLiteral(".stagewright");
+    if (path.startsWith("~/"_L1)) path.replace(0, 1, QDir::homePath());
+    if (!path.isEmpty() && QFileInfo(path).suffix().isEmpty()) path += u".stagewright"_s;
     return path;
 }
 
@@ -337,9 +337,9 @@ void ImportDialog::poll()
 {
     const std::int64_t total = m_cell->total, done = m_cell->done;
     if (m_cell->bytes && total > 0 && done < total)
-        m_stateText->setText(tr("Reading %1 of %2 MB").arg(megabytes(done), megabytes(total)));
+        m_stateText->setText(u"Reading %1 of %2 MB"_s.arg(megabytes(done), megabytes(total)));
     else
-        m_stateText->setText(total > 0 ? tr("Building runs") : tr("Reading"));
+        m_stateText->setText(total > 0 ? u"Building runs"_s : u"Reading"_s);
     // No moving busy bar with reduced motion.
     const bool known =
         (m_cell->bytes && total > 0 && done < total) || PreferenceStore::instance().value().reducedMotion;
@@ -356,7 +356,7 @@ void ImportDialog::arrived(ImportAnswer answer)
     m_reading = std::move(answer.reading);
     if (answer.error && answer.error->code != ErrorCode::Cancelled) {
         QString text = QString::fromStdString(answer.error->message);
-        if (!answer.error->remedy.empty()) text += QStringLiteral("; ") + QString::fromStdString(answer.error->remedy);
+        if (!answer.error->remedy.empty()) text += u"; "_s + QString::fromStdString(answer.error->remedy);
         setFault(answer.ofRules ? m_rulesFault : m_fault, text);
     }
     if (m_reading && !m_targetTyped) m_target->setText(m_reading->target);
@@ -377,8 +377,8 @@ void ImportDialog::fillRuns()
             item->setText(RanksColumn, QString::number(run.run.info.ranks));
             item->setText(StepsColumn, QString::number(run.run.info.steps));
             item->setText(ScheduleColumn, m_reading->descriptions[i].schedule);
-            item->setText(OpsColumn, QStringLiteral("%L1").arg(run.ops));
-            item->setText(KernelsColumn, QStringLiteral("%L1").arg(run.kernels));
+            item->setText(OpsColumn, u"%L1"_s.arg(run.ops));
+            item->setText(KernelsColumn, u"%L1"_s.arg(run.kernels));
             item->setText(ClocksColumn, QString::fromStdString(run.clocks));
             for (const int column : numberColumns) item->setTextAlignment(column, Qt::AlignRight | Qt::AlignVCenter);
             item->setSizeHint(ClocksColumn, {0, rowHeight});
@@ -398,7 +398,7 @@ void ImportDialog::fillRuns()
 void ImportDialog::showDetails()
 {
     auto* body = new QWidget(m_details);
-    body->setObjectName(QStringLiteral("panelBody"));
+    body->setObjectName(u"panelBody"_s);
     auto* grid = new QGridLayout(body);
     grid->setContentsMargins(12, 10, 12, 10);
     grid->setHorizontalSpacing(14);
@@ -418,12 +418,12 @@ void ImportDialog::showDetails()
         for (const ImportFact& fact : described.facts)
             add(fact.label, fact.value, fact.tooltip, fact.wrong ? "strong" : "value");
         for (qsizetype i = 0; i < described.notes.size(); ++i)
-            add(i == 0 ? tr("Notes") : QString(), described.notes[i], tr("Kept as the run's note"), "value");
+            add(i == 0 ? u"Notes"_s : QString(), described.notes[i], u"Kept as the run's note"_s, "value");
     }
     if (m_reading)
         // beside traces other files are usual
         for (qsizetype i = 0; i < m_reading->refused.size(); ++i)
-            add(i == 0 ? tr("Not read") : QString(), m_reading->refused[i], tr("The other files are read anyway"),
+            add(i == 0 ? u"Not read"_s : QString(), m_reading->refused[i], u"The other files are read anyway"_s,
                 m_reading->descriptions.empty() ? "worse" : "secondary");
     grid->setRowStretch(row, 1);
     m_details->setWidget(body);
@@ -441,7 +441,7 @@ QString ImportDialog::detailsText() const
     QStringList lines;
     for (const QLabel* label : m_details->widget()->findChildren<QLabel*>())
         if (!label->text().isEmpty()) lines << label->text();
-    return lines.join(QLatin1Char('\n'));
+    return lines.join(u'\n');
 }
 
 std::vector<std::size_t> ImportDialog::chosen() const
@@ -456,8 +456,8 @@ void ImportDialog::check()
 {
     const bool reading = m_job.running();
     m_bar->setVisible(reading || m_storing);
-    m_stop->setText(reading ? tr("Sto&p") : tr("Read &again"));
-    m_stop->setToolTip(reading ? tr("Stops reading; keeps nothing") : tr("Reads the traces again"));
+    m_stop->setText(reading ? u"Sto&p"_s : u"Read &again"_s);
+    m_stop->setToolTip(reading ? u"Stops reading; keeps nothing"_s : u"Reads the traces again"_s);
     m_stop->setVisible(reading || (!m_reading && !m_later.isActive() && !m_storing && !question().words.isEmpty()));
     for (QWidget* field : std::initializer_list<QWidget*>{m_words, m_files, m_folder, m_rules, m_chooseRules, m_host,
                                                           m_runs, m_target, m_chooseTarget})
@@ -471,8 +471,8 @@ void ImportDialog::check()
     m_open->setEnabled(!m_storing);
     const QString path = target();
     m_targetNote->setText(path.isEmpty()            ? QString()
-                          : QFileInfo::exists(path) ? tr("This file exists: the runs are added to it.")
-                                                    : tr("A new file."));
+                          : QFileInfo::exists(path) ? u"This file exists: the runs are added to it."_s
+                                                    : u"A new file."_s);
 }
 
 void ImportDialog::setFault(QLabel* label, const QString& text)
@@ -495,7 +495,7 @@ void ImportDialog::setStoring(bool storing)
         m_bar->setRange(0, PreferenceStore::instance().value().reducedMotion ? 1 : 0);
         setFault(m_fault, {});
     }
-    m_stateText->setText(storing ? tr("Storing") : QString());
+    m_stateText->setText(storing ? u"Storing"_s : QString());
     check();
 }
 
@@ -509,7 +509,7 @@ void ImportDialog::showFault(const Error& error)
 void ImportDialog::reject()
 {
     if (m_storing) {
-        m_stateText->setText(tr("Stopping"));
+        m_stateText->setText(u"Stopping"_s);
         emit storingCancelled();
         return;
     }
@@ -521,9 +521,9 @@ void ImportDialog::remember() const
 {
     QSettings settings;
     const QStringList words = question().words;
-    if (!words.isEmpty()) settings.setValue(QStringLiteral("import/folder"), QFileInfo(words.front()).absolutePath());
-    settings.setValue(QStringLiteral("import/rules"), m_rules->text().trimmed());
-    settings.setValue(QStringLiteral("import/hostOps"), m_host->isChecked());
+    if (!words.isEmpty()) settings.setValue(u"import/folder"_s, QFileInfo(words.front()).absolutePath());
+    settings.setValue(u"import/rules"_s, m_rules->text().trimmed());
+    settings.setValue(u"import/hostOps"_s, m_host->isChecked());
 }
 
 } // namespace stagewright

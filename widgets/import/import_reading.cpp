@@ -11,15 +11,12 @@
 
 #include "schedules/text/diff.h"
 #include "traces/format/format_registry.h"
+#include "widgets/literals.h"
 #include "widgets/numbers.h"
 #include "widgets/runs/runs_model.h"
 
 namespace stagewright {
 namespace {
-
-struct Text {
-    Q_DECLARE_TR_FUNCTIONS(stagewright::ImportReading)
-};
 
 constexpr qint64 mostRuleBytes = 1 << 20;
 constexpr std::size_t mostKindsLeftOut = 6;
@@ -58,43 +55,36 @@ bool holdsOrder(const std::string& format) // which has no clocks
 QString shortSchedule(const ImportedRun& run)
 {
     if (!run.recognised.empty()) return scheduleTitle(run.recognised);
-    if (run.run.schedule) return Text::tr("custom order");
-    return run.ops > 0 ? Text::tr("not rebuilt") : Text::tr("no ops");
+    if (run.run.schedule) return u"custom order"_s;
+    return run.ops > 0 ? u"not rebuilt"_s : u"no ops"_s;
 }
 
 ImportFact scheduleFact(const ImportedRun& run)
 {
-    ImportFact fact{Text::tr("Schedule"),
-                    {},
-                    Text::tr("The order of the step with the most ops, compared with every library schedule"),
-                    false};
+    ImportFact fact{
+        u"Schedule"_s, {}, u"The order of the step with the most ops, compared with every library schedule"_s, false};
     if (!run.recognised.empty()) {
-        fact.value =
-            Text::tr("%1, identical to the library's for %2 and %3")
-                .arg(scheduleTitle(run.recognised),
-                     countText(run.run.info.ranks, Text::tr("1 rank"), Text::tr("%L1 ranks")),
-                     countText(run.run.info.microbatches, Text::tr("1 microbatch"), Text::tr("%L1 microbatches")));
+        fact.value = u"%1, identical to the library's for %2 and %3"_s.arg(
+            scheduleTitle(run.recognised), countText(run.run.info.ranks, u"1 rank"_s, u"%L1 ranks"_s),
+            countText(run.run.info.microbatches, u"1 microbatch"_s, u"%L1 microbatches"_s));
     } else if (run.run.schedule) {
-        fact.value = Text::tr("not a library schedule");
+        fact.value = u"not a library schedule"_s;
         if (const auto nearest = nearestSchedule(*run.run.schedule)) {
             const std::size_t away = nearest->diff.distance();
-            fact.value = Text::tr("not a library schedule; %1 from %2")
-                             .arg(countText(static_cast<qint64>(away), Text::tr("1 op"), Text::tr("%L1 ops")),
-                                  scheduleTitle(nearest->name));
+            fact.value = u"not a library schedule; %1 from %2"_s.arg(
+                countText(static_cast<qint64>(away), u"1 op"_s, u"%L1 ops"_s), scheduleTitle(nearest->name));
             if (!nearest->diff.first.empty())
-                fact.value += QStringLiteral("; ") +
-                              text(describeFirst(nearest->diff.first.front(), Text::tr("here").toStdString(),
-                                                 Text::tr("there").toStdString()));
+                fact.value += u"; "_s + text(describeFirst(nearest->diff.first.front(), u"here"_s.toStdString(),
+                                                           u"there"_s.toStdString()));
         }
     } else if (run.ops > 0) {
-        fact.value = Text::tr("not rebuilt: %1").arg(text(run.notRebuilt));
+        fact.value = u"not rebuilt: %1"_s.arg(text(run.notRebuilt));
         fact.wrong = true;
     } else {
         const std::string names = run.rangeNames ? namesText(run.rangeNames->patterns) : std::string();
-        fact.value = names.empty() ? Text::tr("none: no range is named")
-                                   : Text::tr("none: no range is named like an op. Ranges: %1. Import, then Analyse ▸ "
-                                              "Make a pipeline of ranges")
-                                         .arg(text(names));
+        fact.value = names.empty() ? u"none: no range is named"_s
+                                   : u"none: no range is named like an op. Ranges: %1. Import, then Analyse ▸ "
+                                     "Make a pipeline of ranges"_s.arg(text(names));
         fact.wrong = true;
     }
     return fact;
@@ -104,11 +94,11 @@ QString leftOutText(const ImportedRun& run)
 {
     QStringList kinds;
     for (std::size_t i = 0; i < std::min(run.leftOut.size(), mostKindsLeftOut); ++i)
-        kinds << Text::tr("%L1 %2").arg(run.leftOut[i].second).arg(text(run.leftOut[i].first));
+        kinds << u"%L1 %2"_s.arg(run.leftOut[i].second).arg(text(run.leftOut[i].first));
     if (run.leftOut.size() > mostKindsLeftOut)
-        kinds << countText(static_cast<qint64>(run.leftOut.size() - mostKindsLeftOut), Text::tr("1 more kind"),
-                           Text::tr("%L1 more kinds"));
-    return kinds.join(QStringLiteral(", "));
+        kinds << countText(static_cast<qint64>(run.leftOut.size() - mostKindsLeftOut), u"1 more kind"_s,
+                           u"%L1 more kinds"_s);
+    return kinds.join(u", "_s);
 }
 
 ImportDescription describe(const ImportedRun& run)
@@ -122,58 +112,54 @@ ImportDescription describe(const ImportedRun& run)
     QStringList files;
     for (const std::string& file : run.files)
         if (!files.contains(text(file))) files << text(file); // one may hold several ranks
-    add(Text::tr("Format"),
-        files.size() == 1 ? Text::tr("%1, one file").arg(formatText(run.format))
-                          : Text::tr("%1, %2 files").arg(formatText(run.format)).arg(files.size()),
-        files.mid(0, 32).join(QLatin1Char('\n')));
-    QStringList counts{countText(info.ranks, Text::tr("1 rank"), Text::tr("%L1 ranks")),
-                       countText(info.steps, Text::tr("1 step"), Text::tr("%L1 steps"))};
+    add(u"Format"_s,
+        files.size() == 1 ? u"%1, one file"_s.arg(formatText(run.format))
+                          : u"%1, %2 files"_s.arg(formatText(run.format)).arg(files.size()),
+        files.mid(0, 32).join(u'\n'));
+    QStringList counts{countText(info.ranks, u"1 rank"_s, u"%L1 ranks"_s),
+                       countText(info.steps, u"1 step"_s, u"%L1 steps"_s)};
     if (info.stages > 0)
-        counts << countText(info.stages, Text::tr("1 stage"), Text::tr("%L1 stages"))
-               << countText(info.microbatches, Text::tr("1 microbatch"), Text::tr("%L1 microbatches"));
-    const QString shape = counts.join(QStringLiteral(", "));
-    add(Text::tr("Ranks"), shape,
-        Text::tr("Each file or process is a rank. Steps are marked in the trace, or start where the same ops repeat"));
+        counts << countText(info.stages, u"1 stage"_s, u"%L1 stages"_s)
+               << countText(info.microbatches, u"1 microbatch"_s, u"%L1 microbatches"_s);
+    const QString shape = counts.join(u", "_s);
+    add(u"Ranks"_s, shape,
+        u"Each file or process is a rank. Steps are marked in the trace, or start where the same ops repeat"_s);
     out.facts.push_back(scheduleFact(run));
     if (run.ops > 0)
-        add(Text::tr("Ops"),
-            run.dialect.empty() ? Text::tr("%L1").arg(run.ops)
-                                : Text::tr("%L1, named by %2").arg(run.ops).arg(text(run.dialect)),
-            Text::tr("Ranges that name an op of the schedule"));
+        add(u"Ops"_s,
+            run.dialect.empty() ? u"%L1"_s.arg(run.ops) : u"%L1, named by %2"_s.arg(run.ops).arg(text(run.dialect)),
+            u"Ranges that name an op of the schedule"_s);
     if (run.kernels > 0)
-        add(Text::tr("Kernels"),
-            Text::tr("%1, %L2 under an op, %L3 under a named range")
-                .arg(countText(static_cast<qint64>(run.kernels), Text::tr("1 kernel or copy"),
-                               Text::tr("%L1 kernels and copies")))
+        add(u"Kernels"_s,
+            u"%1, %L2 under an op, %L3 under a named range"_s
+                .arg(countText(static_cast<qint64>(run.kernels), u"1 kernel or copy"_s, u"%L1 kernels and copies"_s))
                 .arg(run.kernelsUnderOps)
                 .arg(run.kernelsUnderRanges),
-            Text::tr("Correlated with the call that launched them, and so with the op around it"));
+            u"Correlated with the call that launched them, and so with the op around it"_s);
     if (run.messages > 0 || run.unpaired > 0)
-        add(Text::tr("Messages"),
-            countText(static_cast<qint64>(run.messages), Text::tr("1 pair of send and receive"),
-                      Text::tr("%L1 pairs of send and receive")) +
-                (run.unpaired > 0 ? countText(static_cast<qint64>(run.unpaired), Text::tr(", 1 unmatched"),
-                                              Text::tr(", %L1 unmatched"))
-                                  : QString()),
-            Text::tr("Matched by source, destination, tag and sequence number, or else in order"), run.unpaired > 0);
+        add(u"Messages"_s,
+            countText(static_cast<qint64>(run.messages), u"1 pair of send and receive"_s,
+                      u"%L1 pairs of send and receive"_s) +
+                (run.unpaired > 0
+                     ? countText(static_cast<qint64>(run.unpaired), u", 1 unmatched"_s, u", %L1 unmatched"_s)
+                     : QString()),
+            u"Matched by source, destination, tag and sequence number, or else in order"_s, run.unpaired > 0);
     if (run.collectives > 0 || run.collectivesAlone > 0)
-        add(Text::tr("Collectives"),
+        add(u"Collectives"_s,
             run.collectivesAlone == 0
-                ? Text::tr("%L1 over two or more ranks").arg(run.collectives)
-                : Text::tr("%L1 over two or more ranks, %L2 of which one rank's side is in the traces")
-                      .arg(run.collectives)
+                ? u"%L1 over two or more ranks"_s.arg(run.collectives)
+                : u"%L1 over two or more ranks, %L2 of which one rank's side is in the traces"_s.arg(run.collectives)
                       .arg(run.collectivesAlone),
-            Text::tr("Matched by group, name and sequence number"));
+            u"Matched by group, name and sequence number"_s);
     if (!run.clocks.empty())
-        add(Text::tr("Clocks"), text(run.clocks),
-            Text::tr("Aligned so that no message arrives before it is sent; ± is the remaining uncertainty between the "
-                     "ranks' clocks"),
+        add(u"Clocks"_s, text(run.clocks),
+            u"Aligned so that no message arrives before it is sent; ± is the remaining uncertainty between the "
+            "ranks' clocks"_s,
             run.clockError < 0 && info.ranks > 1 && !holdsOrder(run.format));
-    if (!run.leftOut.empty()) add(Text::tr("Skipped"), leftOutText(run), Text::tr("Not imported, counted by kind"));
+    if (!run.leftOut.empty()) add(u"Skipped"_s, leftOutText(run), u"Not imported, counted by kind"_s);
     if (run.damaged > 0)
-        add(Text::tr("Damaged"),
-            Text::tr("%L1 of %L2 events could not be read").arg(run.damaged).arg(run.events + run.damaged),
-            Text::tr("They were skipped; reading continued after them"), true);
+        add(u"Damaged"_s, u"%L1 of %L2 events could not be read"_s.arg(run.damaged).arg(run.events + run.damaged),
+            u"They were skipped; reading continued after them"_s, true);
     for (const std::string& note : run.notes) out.notes << text(note);
     return out;
 }
@@ -190,8 +176,8 @@ QString targetOf(const QStringList& words, const ImportResult& result)
         folder = QFileInfo(text(result.runs.front().files.front())).absolutePath();
     }
     if (!QFileInfo(folder).isWritable()) folder = QStandardPaths::writableLocation(QStandardPaths::DocumentsLocation);
-    if (name.isEmpty() || name == QLatin1String("/")) name = Text::tr("imported");
-    return QDir(folder).filePath(name.replace(QLatin1Char('/'), QLatin1Char('-')) + QStringLiteral(".stagewright"));
+    if (name.isEmpty() || name == "/"_L1) name = u"imported"_s;
+    return QDir(folder).filePath(name.replace(u'/', u'-') + u".stagewright"_s);
 }
 
 } // namespace
@@ -229,7 +215,7 @@ ImportAnswer readTraces(const ImportQuestion& question, const Progress& progress
     for (const RefusedFile& refused : result->refused)
         reading->refused << (refused.error.remedy.empty()
                                  ? text(refused.error.message)
-                                 : text(refused.error.message) + QStringLiteral("; ") + text(refused.error.remedy));
+                                 : text(refused.error.message) + u"; "_s + text(refused.error.remedy));
     reading->target = targetOf(question.words, *result);
     reading->result = std::move(*result);
     answer.reading = std::move(reading);
@@ -241,10 +227,9 @@ bool isTrace(const QString& path)
     const QFileInfo info(path);
     if (info.isDir()) return true;
     const QString suffix = info.suffix().toLower();
-    return suffix == QLatin1String("json") || suffix == QLatin1String("gz") || suffix == QLatin1String("sqlite") ||
-           suffix == QLatin1String("zip") || suffix == QLatin1String("tar") || suffix == QLatin1String("tgz") ||
-           suffix == QLatin1String("zst") || suffix == QLatin1String("xz") || suffix == QLatin1String("bz2") ||
-           suffix == QLatin1String("lz4");
+    return suffix == "json"_L1 || suffix == "gz"_L1 || suffix == "sqlite"_L1 || suffix == "zip"_L1 ||
+           suffix == "tar"_L1 || suffix == "tgz"_L1 || suffix == "zst"_L1 || suffix == "xz"_L1 || suffix == "bz2"_L1 ||
+           suffix == "lz4"_L1;
 }
 
 } // namespace stagewright

@@ -13,31 +13,29 @@
 #include <QVBoxLayout>
 
 #include "widgets/lessons/page_reading.h"
+#include "widgets/literals.h"
 
 namespace stagewright {
 namespace {
 
 QString htmlOf(const lessons::Term& term)
 {
-    QString html = QStringLiteral("<p style=\"font-size:15px; font-weight:600; margin:0 0 6px 0\">%1</p>")
-                       .arg(qs(term.name).toHtmlEscaped());
+    QString html =
+        u"<p style=\"font-size:15px; font-weight:600; margin:0 0 6px 0\">%1</p>"_s.arg(qs(term.name).toHtmlEscaped());
     if (!term.aliases.empty()) {
         QStringList names;
         for (const std::string& alias : term.aliases) names << qs(alias).toHtmlEscaped();
-        html += QStringLiteral("<p style=\"margin:0 0 8px 0\"><i>%1</i></p>")
-                    .arg(GlossaryPanel::tr("Also: %1").arg(names.join(QStringLiteral("; "))));
+        html += u"<p style=\"margin:0 0 8px 0\"><i>%1</i></p>"_s.arg(u"Also: %1"_s.arg(names.join(u"; "_s)));
     }
-    for (const QString& paragraph : qs(term.definition).split(QStringLiteral("\n\n")))
-        html += QStringLiteral("<p style=\"margin:0 0 8px 0\">%1</p>").arg(paragraph.toHtmlEscaped());
+    for (const QString& paragraph : qs(term.definition).split(u"\n\n"_s))
+        html += u"<p style=\"margin:0 0 8px 0\">%1</p>"_s.arg(paragraph.toHtmlEscaped());
     QStringList related;
     for (const std::string& id : term.related)
         if (const lessons::Term* other = lessons::findTerm(id))
-            related << QStringLiteral("<a href=\"term:%1\">%2</a>").arg(qs(other->id), qs(other->name).toHtmlEscaped());
+            related << u"<a href=\"term:%1\">%2</a>"_s.arg(qs(other->id), qs(other->name).toHtmlEscaped());
     if (!related.isEmpty())
-        html += QStringLiteral("<p style=\"margin:0 0 8px 0\">%1</p>")
-                    .arg(GlossaryPanel::tr("See: %1").arg(related.join(QStringLiteral(", "))));
-    if (!term.lesson.empty())
-        html += QStringLiteral("<p><a href=\"lesson:%1\">%2</a></p>").arg(qs(term.lesson), GlossaryPanel::tr("Lesson"));
+        html += u"<p style=\"margin:0 0 8px 0\">%1</p>"_s.arg(u"See: %1"_s.arg(related.join(u", "_s)));
+    if (!term.lesson.empty()) html += u"<p><a href=\"lesson:%1\">%2</a></p>"_s.arg(qs(term.lesson), u"Lesson"_s);
     return html;
 }
 
@@ -45,25 +43,25 @@ QString htmlOf(const lessons::Term& term)
 
 GlossaryPanel::GlossaryPanel(QWidget* parent) : QWidget(parent)
 {
-    setObjectName(QStringLiteral("panel"));
+    setObjectName(u"panel"_s);
     setAttribute(Qt::WA_StyledBackground);
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(12, 10, 12, 12);
     layout->setSpacing(8);
     m_search = new QLineEdit(this);
-    m_search->setObjectName(QStringLiteral("glossarySearch"));
-    m_search->setPlaceholderText(tr("Find a term, also by other tools' names"));
-    m_search->setAccessibleName(tr("Find a term"));
+    m_search->setObjectName(u"glossarySearch"_s);
+    m_search->setPlaceholderText(u"Find a term, also by other tools' names"_s);
+    m_search->setAccessibleName(u"Find a term"_s);
     m_search->setClearButtonEnabled(true);
     layout->addWidget(m_search);
     m_list = new QListWidget(this);
-    m_list->setObjectName(QStringLiteral("boxed"));
-    m_list->setAccessibleName(tr("Terms"));
+    m_list->setObjectName(u"boxed"_s);
+    m_list->setAccessibleName(u"Terms"_s);
     layout->addWidget(m_list, 2);
     m_entry = new QTextBrowser(this);
     m_entry->setOpenLinks(false);
     m_entry->setFrameShape(QFrame::NoFrame);
-    m_entry->setAccessibleName(tr("Definition"));
+    m_entry->setAccessibleName(u"Definition"_s);
     layout->addWidget(m_entry, 3);
     connect(m_search, &QLineEdit::textChanged, this, &GlossaryPanel::fill);
     connect(m_list, &QListWidget::currentItemChanged, this, [this](const QListWidgetItem* item) {
@@ -71,8 +69,8 @@ GlossaryPanel::GlossaryPanel(QWidget* parent) : QWidget(parent)
     });
     connect(m_search, &QLineEdit::returnPressed, this, [this] { m_list->setFocus(); });
     connect(m_entry, &QTextBrowser::anchorClicked, this, [this](const QUrl& link) {
-        if (link.scheme() == QLatin1String("term")) showTerm(link.path());
-        if (link.scheme() == QLatin1String("lesson")) emit lessonAsked(link.path());
+        if (link.scheme() == "term"_L1) showTerm(link.path());
+        if (link.scheme() == "lesson"_L1) emit lessonAsked(link.path());
     });
     fill();
 }
@@ -99,7 +97,7 @@ void GlossaryPanel::fill()
     if (m_list->count() > 0)
         m_list->setCurrentRow(0);
     else
-        m_entry->setHtml(tr("<p>No term is named “%1”.</p>").arg(words.toHtmlEscaped()));
+        m_entry->setHtml(u"<p>No term is named “%1”.</p>"_s.arg(words.toHtmlEscaped()));
 }
 
 void GlossaryPanel::describe(const lessons::Term* term)
@@ -143,7 +141,7 @@ QString wordsOn(const QWidget* widget, const QPoint& at)
         if (view != nullptr && view->viewport() == widget) words = view->indexAt(at).data().toString();
         if (words.isEmpty()) words = widget->accessibleName();
     }
-    return words.remove(QLatin1Char('&'));
+    return words.remove(u'&');
 }
 
 const lessons::Term* termOn(const QWidget* widget, const QPoint& at)
@@ -171,13 +169,12 @@ bool TermGuide::eventFilter(QObject* watched, QEvent* event)
     const lessons::Term* term = termOn(widget, help->pos());
     if (term == nullptr) return QObject::eventFilter(watched, event);
     QString text = widget->toolTip();
-    if (text.isEmpty()) text = qs(term->name) + QStringLiteral(": ") + qs(term->definition);
-    if (!Qt::mightBeRichText(text)) text = text.toHtmlEscaped().replace(QLatin1Char('\n'), QStringLiteral("<br>"));
+    if (text.isEmpty()) text = qs(term->name) + u": "_s + qs(term->definition);
+    if (!Qt::mightBeRichText(text)) text = text.toHtmlEscaped().replace(u'\n', u"<br>"_s);
     const QString names =
-        term->aliases.empty() ? QString() : tr("also called %1").arg(qs(term->aliases.front()).toHtmlEscaped());
-    text += QStringLiteral("<p style=\"margin:5px 0 0 0\"><span style=\"font-weight:600\">%1</span>%2 · %3</p>")
-                .arg(qs(term->name).toHtmlEscaped(), names.isEmpty() ? QString() : QStringLiteral(", ") + names,
-                     tr("Shift+F1: glossary"));
+        term->aliases.empty() ? QString() : u"also called %1"_s.arg(qs(term->aliases.front()).toHtmlEscaped());
+    text += u"<p style=\"margin:5px 0 0 0\"><span style=\"font-weight:600\">%1</span>%2 · %3</p>"_s.arg(
+        qs(term->name).toHtmlEscaped(), names.isEmpty() ? QString() : u", "_s + names, u"Shift+F1: glossary"_s);
     QToolTip::showText(help->globalPos(), text, const_cast<QWidget*>(widget));
     return true;
 }

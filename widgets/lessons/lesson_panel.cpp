@@ -14,15 +14,16 @@
 
 #include "widgets/lessons/lesson_text.h"
 #include "widgets/lessons/steady_scroll.h"
+#include "widgets/literals.h"
 #include "widgets/style.h"
 
 namespace stagewright {
 
 LessonPanel::LessonPanel(QWidget* parent) : QWidget(parent)
 {
-    setObjectName(QStringLiteral("panel"));
+    setObjectName(u"panel"_s);
     setAttribute(Qt::WA_StyledBackground);
-    setAccessibleName(tr("Lesson"));
+    setAccessibleName(u"Lesson"_s);
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(0, 0, 0, 0);
     layout->setSpacing(0);
@@ -37,7 +38,7 @@ LessonPanel::LessonPanel(QWidget* parent) : QWidget(parent)
     head->addLayout(m_crumbs);
     layout->addLayout(head);
     auto* rule = new QFrame(this);
-    rule->setObjectName(QStringLiteral("rule"));
+    rule->setObjectName(u"rule"_s);
     layout->addWidget(rule);
     m_scroll = new SteadyScroll(this);
     m_scroll->setWidgetResizable(true);
@@ -51,25 +52,25 @@ LessonPanel::LessonPanel(QWidget* parent) : QWidget(parent)
     footLayout->setContentsMargins(18, 8, 18, 12);
     footLayout->setSpacing(6);
     m_reason = makeLabel({}, "secondary", foot);
-    m_reason->setObjectName(QStringLiteral("nextReason"));
-    m_reason->setAccessibleName(tr("Why Next is disabled"));
+    m_reason->setObjectName(u"nextReason"_s);
+    m_reason->setAccessibleName(u"Why Next is disabled"_s);
     m_reason->setWordWrap(true);
     footLayout->addWidget(m_reason);
     auto* buttons = new QHBoxLayout;
-    m_show = new QPushButton(tr("Show the solution"), foot);
-    m_show->setToolTip(tr("Plays the solution and marks the step as shown, not done. To complete it, do it yourself "
-                          "from the start or with another number of microbatches."));
-    m_back = new QPushButton(tr("Back"), foot);
-    m_back->setToolTip(tr("Previous step  (Ctrl+Alt+Left)"));
-    m_next = new QPushButton(tr("Next"), foot);
-    m_next->setObjectName(QStringLiteral("primary"));
+    m_show = new QPushButton(u"Show the solution"_s, foot);
+    m_show->setToolTip(u"Plays the solution and marks the step as shown, not done. To complete it, do it yourself "
+                       "from the start or with another number of microbatches."_s);
+    m_back = new QPushButton(u"Back"_s, foot);
+    m_back->setToolTip(u"Previous step  (Ctrl+Alt+Left)"_s);
+    m_next = new QPushButton(u"Next"_s, foot);
+    m_next->setObjectName(u"primary"_s);
     buttons->addWidget(m_show);
     buttons->addStretch(1);
     buttons->addWidget(m_back);
     buttons->addWidget(m_next);
     footLayout->addLayout(buttons);
     auto* footRule = new QFrame(this);
-    footRule->setObjectName(QStringLiteral("rule"));
+    footRule->setObjectName(u"rule"_s);
     layout->addWidget(footRule);
     layout->addWidget(foot);
     connect(m_back, &QPushButton::clicked, this, [this] { emit pageAsked(m_page - 1); });
@@ -101,7 +102,7 @@ void LessonPanel::setTheme(const Theme& theme)
 {
     m_theme = &theme;
     if (m_lesson == nullptr) return;
-    for (Row& row : m_rows) row.metersShown = QStringLiteral("?");
+    for (Row& row : m_rows) row.metersShown = u"?"_s;
     setReading(m_reading, m_state);
 }
 
@@ -128,7 +129,7 @@ void LessonPanel::build()
     m_tools->hide();
     if (m_body != nullptr) delete m_scroll->takeWidget();
     m_body = new QWidget;
-    m_body->setObjectName(QStringLiteral("panelBody"));
+    m_body->setObjectName(u"panelBody"_s);
     auto* layout = new QVBoxLayout(m_body);
     layout->setContentsMargins(18, 12, 18, 12);
     layout->setSpacing(10);
@@ -140,7 +141,7 @@ void LessonPanel::build()
         m_scroll->setWidget(m_body);
         return;
     }
-    m_title->setText(m_lesson->number > 0 ? tr("%1. %2").arg(m_lesson->number).arg(qs(m_lesson->title))
+    m_title->setText(m_lesson->number > 0 ? u"%1. %2"_s.arg(m_lesson->number).arg(qs(m_lesson->title))
                                           : qs(m_lesson->title));
     const lessons::Part part = m_pages[static_cast<std::size_t>(m_page)].part;
     m_guessCard = nullptr;
@@ -148,13 +149,13 @@ void LessonPanel::build()
     std::set<lessons::Part> shown;
     for (std::size_t i = 0; i < m_pages.size(); ++i) {
         if (!shown.insert(m_pages[i].part).second) continue;
-        if (shown.size() > 1) m_crumbs->addWidget(makeLabel(QStringLiteral("·"), "faint", this));
+        if (shown.size() > 1) m_crumbs->addWidget(makeLabel(u"·"_s, "faint", this));
         const bool here = m_pages[i].part == part;
         auto* crumb = new QPushButton(here ? m_pages[static_cast<std::size_t>(m_page)].title
                                            : qs(std::string(lessons::toText(m_pages[i].part))),
                                       this);
-        crumb->setObjectName(here ? QStringLiteral("crumbHere") : QStringLiteral("crumb"));
-        crumb->setToolTip(here ? tr("You are here") : tr("Go there; nothing is locked"));
+        crumb->setObjectName(here ? u"crumbHere"_s : u"crumb"_s);
+        crumb->setToolTip(here ? u"You are here"_s : u"Go there; nothing is locked"_s);
         connect(crumb, &QPushButton::clicked, this, [this, i] { emit pageAsked(static_cast<int>(i)); });
         m_crumbs->addWidget(crumb);
     }
@@ -167,8 +168,8 @@ void LessonPanel::build()
     for (const lessons::Block* block : m_pages[static_cast<std::size_t>(m_page)].blocks) {
         if (runs > 1 && m_runAll == nullptr && isRun(block)) {
             m_runAll = new QPushButton(m_body);
-            m_runAll->setObjectName(QStringLiteral("primary"));
-            m_runAll->setToolTip(tr("Trains them one after the other on this computer; can be cancelled"));
+            m_runAll->setObjectName(u"primary"_s);
+            m_runAll->setToolTip(u"Trains them one after the other on this computer; can be cancelled"_s);
             connect(m_runAll, &QPushButton::clicked, this, [this] {
                 if (m_state.running.isEmpty())
                     emit runAllAsked();
@@ -186,18 +187,18 @@ void LessonPanel::build()
     }
     if (!toolsPlaced) layout->addWidget(m_tools);
     m_guessCard = new QFrame(m_body);
-    m_guessCard->setObjectName(QStringLiteral("card"));
+    m_guessCard->setObjectName(u"card"_s);
     m_guesses = new QVBoxLayout(m_guessCard);
     m_guesses->setContentsMargins(13, 11, 13, 12);
     m_guesses->setSpacing(7);
-    m_guesses->addWidget(makeLabel(tr("Your guess"), "title", m_guessCard));
+    m_guesses->addWidget(makeLabel(u"Your guess"_s, "title", m_guessCard));
     m_guessCard->hide();
     layout->addWidget(m_guessCard);
     layout->addStretch(1);
     m_scroll->setWidget(m_body);
     m_body->show();
     const bool last = m_page + 1 == static_cast<int>(m_pages.size());
-    m_next->setText(last ? m_nextLesson : tr("Next"));
+    m_next->setText(last ? m_nextLesson : u"Next"_s);
     m_back->setEnabled(m_page > 0);
     bool solvable = false;
     for (const lessons::Block* block : m_pages[static_cast<std::size_t>(m_page)].blocks) {
@@ -233,13 +234,13 @@ void LessonPanel::setReading(const PageReading& reading, const LessonState& stat
     if (m_runAll != nullptr) {
         const auto count =
             std::count_if(m_rows.begin(), m_rows.end(), [](const Row& row) { return row.run != nullptr; });
-        m_runAll->setText(state.running.isEmpty() ? withExpectedTime(tr("Run all %1").arg(count), expectedSeconds())
-                                                  : tr("Cancel"));
+        m_runAll->setText(state.running.isEmpty() ? withExpectedTime(u"Run all %1"_s.arg(count), expectedSeconds())
+                                                  : u"Cancel"_s);
     }
     m_reason->setText(reading.missing.isEmpty() ? QString() : reading.missing.at(0).toUpper() + reading.missing.mid(1));
     setGuesses(reading.guesses);
     m_next->setEnabled(reading.missing.isEmpty());
-    m_next->setToolTip(reading.missing.isEmpty() ? tr("Next  (Ctrl+Alt+Right)") : reading.missing);
+    m_next->setToolTip(reading.missing.isEmpty() ? u"Next  (Ctrl+Alt+Right)"_s : reading.missing);
     bool open = false;
     for (std::size_t i = 0; i < blocks.size() && i < reading.blocks.size(); ++i)
         open = open || ((std::holds_alternative<lessons::Check>(*blocks[i]) ||
@@ -278,7 +279,7 @@ void LessonPanel::setGuesses(const std::vector<GuessReading>& guesses)
 {
     if (m_guessCard == nullptr) return;
     QString key;
-    for (const GuessReading& one : guesses) key += one.words + one.reveal + QLatin1Char('\n');
+    for (const GuessReading& one : guesses) key += one.words + one.reveal + u'\n';
     if (key == m_guessesShown) return;
     m_guessesShown = key;
     while (m_guesses->count() > 1) { // the title stays
@@ -289,7 +290,7 @@ void LessonPanel::setGuesses(const std::vector<GuessReading>& guesses)
     for (const GuessReading& one : guesses) {
         if (guesses.size() > 1) setProse(prose(m_guesses, "secondary"), one.ask);
         QLabel* words = prose(m_guesses, one.right ? "right" : "value");
-        setProse(words, (one.right ? QStringLiteral("✓ ") : QString()) + one.words);
+        setProse(words, (one.right ? u"✓ "_s : QString()) + one.words);
         setProse(prose(m_guesses, "value"), one.reveal);
     }
     m_guessCard->setVisible(!guesses.empty());
@@ -320,11 +321,11 @@ QString LessonPanel::plainText() const
         if (block.waits) continue;
         words << plainWords(block.text) << plainWords(block.verdict);
         for (const MeterReading& meter : block.meters)
-            words << meter.subject + QLatin1Char(' ') + meter.yours + QLatin1Char('/') + meter.needed;
+            words << meter.subject + u' ' + meter.yours + u'/' + meter.needed;
     }
     words << m_reading.missing;
     words.removeAll(QString());
-    return words.join(QLatin1Char('\n'));
+    return words.join(u'\n');
 }
 
 } // namespace stagewright

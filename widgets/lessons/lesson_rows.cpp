@@ -15,6 +15,7 @@
 #include "widgets/lessons/lesson_panel.h"
 #include "widgets/lessons/lesson_text.h"
 #include "widgets/lessons/meter_row.h"
+#include "widgets/literals.h"
 #include "widgets/style.h"
 
 namespace stagewright {
@@ -39,7 +40,7 @@ QLabel* LessonPanel::prose(QVBoxLayout* layout, const char* role)
     label->setTextFormat(Qt::RichText);
     label->setTextInteractionFlags(Qt::TextBrowserInteraction);
     connect(label, &QLabel::linkActivated, this, [this](const QString& link) {
-        if (link.startsWith(QLatin1String("term:"))) emit termAsked(link.mid(5));
+        if (link.startsWith("term:"_L1)) emit termAsked(link.mid(5));
     });
     label->hide();
     layout->addWidget(label);
@@ -52,8 +53,7 @@ void LessonPanel::setProse(QLabel* label, const QString& markdown)
     if (label->property("source").toString() == markdown && !label->text().isEmpty() == !markdown.isEmpty()) return;
     label->setProperty("source", markdown);
     // Terms are linked in the lesson's own text, once per page; verdicts and hints come and go.
-    const bool links =
-        label->property("role").toString() == QLatin1String("value") && label->property("linked").toBool();
+    const bool links = label->property("role").toString() == "value"_L1 && label->property("linked").toBool();
     label->setText(lessonHtml(markdown, links ? &m_linked : nullptr));
     QPalette colours = label->palette();
     colours.setColor(QPalette::Link, m_theme->secondary);
@@ -72,11 +72,11 @@ void LessonPanel::buildAnswer(Row& row, QVBoxLayout* layout, const std::string& 
     if (choices.empty()) {
         row.field = new QLineEdit(line);
         row.field->setMaximumWidth(150);
-        row.field->setAccessibleName(tr("Your answer"));
-        row.field->setToolTip(tr("A number, or several separated by spaces; press Enter to answer"));
+        row.field->setAccessibleName(u"Your answer"_s);
+        row.field->setToolTip(u"A number, or several separated by spaces; press Enter to answer"_s);
         flow->addWidget(row.field);
-        if (!unit.isEmpty() && unit != QLatin1String("mark")) flow->addWidget(makeLabel(unit, "secondary", line));
-        auto* give = new QPushButton(tr("Answer"), line);
+        if (!unit.isEmpty() && unit != "mark"_L1) flow->addWidget(makeLabel(unit, "secondary", line));
+        auto* give = new QPushButton(u"Answer"_s, line);
         flow->addWidget(give);
         auto answer = [this, id = qs(id), field = row.field] {
             if (!field->text().trimmed().isEmpty()) emit said(id, field->text().trimmed());
@@ -104,7 +104,7 @@ LessonPanel::Row LessonPanel::buildBlock(const lessons::Block& block, QVBoxLayou
     Row row;
     auto goalCard = [&](const QString& title) {
         auto* card = new QFrame(m_body);
-        card->setObjectName(QStringLiteral("card"));
+        card->setObjectName(u"card"_s);
         card->setProperty("block", idOf(block));
         row.card = card;
         auto* inner = new QVBoxLayout(card);
@@ -119,7 +119,7 @@ LessonPanel::Row LessonPanel::buildBlock(const lessons::Block& block, QVBoxLayou
         row.hints->setSpacing(5);
         inner->addLayout(row.hints);
         row.hint = new QPushButton(m_body);
-        row.hint->setObjectName(QStringLiteral("link"));
+        row.hint->setObjectName(u"link"_s);
         connect(row.hint, &QPushButton::clicked, this, [this, id] { emit hintAsked(qs(id)); });
         inner->addWidget(row.hint, 0, Qt::AlignLeft);
         row.hint->hide();
@@ -128,12 +128,12 @@ LessonPanel::Row LessonPanel::buildBlock(const lessons::Block& block, QVBoxLayou
         row.text = prose(layout);
         row.text->setProperty("linked", true);
     } else if (const auto* predict = std::get_if<lessons::Predict>(&block)) {
-        QVBoxLayout* inner = goalCard(tr("Your guess"));
+        QVBoxLayout* inner = goalCard(u"Your guess"_s);
         row.text = prose(inner);
         buildAnswer(row, inner, predict->id, predict->choices, qs(predict->unit));
         row.verdict = prose(inner, row.plain = "secondary");
     } else if (const auto* check = std::get_if<lessons::Check>(&block)) {
-        QVBoxLayout* inner = goalCard(check->graded ? tr("Goal") : tr("For comparison"));
+        QVBoxLayout* inner = goalCard(check->graded ? u"Goal"_s : u"For comparison"_s);
         row.text = prose(inner);
         row.meters = new QWidget(m_body);
         auto* meters = new QVBoxLayout(row.meters);
@@ -144,30 +144,30 @@ LessonPanel::Row LessonPanel::buildBlock(const lessons::Block& block, QVBoxLayou
         row.verdict = prose(inner, "value");
         withHints(inner, check->id);
     } else if (const auto* quiz = std::get_if<lessons::Quiz>(&block)) {
-        QVBoxLayout* inner = goalCard(tr("Question"));
+        QVBoxLayout* inner = goalCard(u"Question"_s);
         row.text = prose(inner);
         buildAnswer(row, inner, quiz->id, quiz->choices, {});
         row.verdict = prose(inner, "value");
         withHints(inner, quiz->id);
     } else if (const auto* run = std::get_if<lessons::RunBlock>(&block)) {
         QVBoxLayout* inner =
-            goalCard(m_lesson->all<lessons::RunBlock>().size() > 1 ? blockWords(run->id) : tr("On this computer"));
+            goalCard(m_lesson->all<lessons::RunBlock>().size() > 1 ? blockWords(run->id) : u"On this computer"_s);
         std::string command = "stagewright record";
         for (const std::string& one : run->arguments) command += ' ' + one;
         QString settings = recordedWords(*run);
         if (!settings.isEmpty()) settings[0] = settings.at(0).toUpper();
         auto* what = makeLabel(settings, "secondary", m_body, true);
         what->setWordWrap(true);
-        what->setToolTip(tr("In a terminal: %1").arg(qs(command)));
+        what->setToolTip(u"In a terminal: %1"_s.arg(qs(command)));
         inner->addWidget(what);
         row.text = prose(inner);
         auto* line = new QHBoxLayout;
-        row.run = new QPushButton(tr("Run it for real"), m_body);
-        row.run->setObjectName(QStringLiteral("primary"));
-        row.run->setToolTip(tr("Trains a small model under these schedules on this computer, for a few seconds to a "
-                               "minute; can be cancelled"));
-        row.open = new QPushButton(tr("Open the run"), m_body);
-        row.open->setToolTip(tr("Its timeline, bubbles by cause and memory"));
+        row.run = new QPushButton(u"Run it for real"_s, m_body);
+        row.run->setObjectName(u"primary"_s);
+        row.run->setToolTip(u"Trains a small model under these schedules on this computer, for a few seconds to a "
+                            "minute; can be cancelled"_s);
+        row.open = new QPushButton(u"Open the run"_s, m_body);
+        row.open->setToolTip(u"Its timeline, bubbles by cause and memory"_s);
         line->addWidget(row.run);
         line->addWidget(row.open);
         line->addStretch(1);
@@ -192,23 +192,23 @@ LessonPanel::Row LessonPanel::buildBlock(const lessons::Block& block, QVBoxLayou
         inner->addWidget(row.meters);
         row.note = prose(inner, "value");
         connect(row.note, &QLabel::linkActivated, this, [this, id](const QString& link) {
-            if (link == QLatin1String("proof")) emit checkAsked(id);
+            if (link == "proof"_L1) emit checkAsked(id);
         });
     } else if (const auto* figure = std::get_if<lessons::Figure>(&block)) {
-        QVBoxLayout* inner = goalCard(tr("Save figure"));
+        QVBoxLayout* inner = goalCard(u"Save figure"_s);
         row.picture = new QLabel(m_body);
-        row.picture->setAccessibleName(tr("The figure as it will be saved"));
+        row.picture->setAccessibleName(u"The figure as it will be saved"_s);
         inner->addWidget(row.picture);
         row.caption = new QLineEdit(m_body);
-        row.caption->setAccessibleName(tr("Caption"));
+        row.caption->setAccessibleName(u"Caption"_s);
         row.caption->setToolTip(
-            tr("Text under the figure, before the schedule, the costs and the source of the numbers"));
+            u"Text under the figure, before the schedule, the costs and the source of the numbers"_s);
         inner->addWidget(row.caption);
         auto* line = new QHBoxLayout;
         auto* format = new QComboBox(m_body);
-        format->setAccessibleName(tr("Format"));
+        format->setAccessibleName(u"Format"_s);
         for (const char* one : {"SVG", "PDF", "PNG"}) format->addItem(QString::fromLatin1(one));
-        auto* keep = new QPushButton(tr("Save figure…"), m_body);
+        auto* keep = new QPushButton(u"Save figure…"_s, m_body);
         line->addWidget(format);
         line->addWidget(keep);
         line->addStretch(1);
@@ -247,13 +247,13 @@ void LessonPanel::showRow(Row& row, const lessons::Block& block, const BlockRead
     const bool solved = passed && m_state.shown.count(id) > 0; // by the program
     setProse(row.formula, passed ? now.formula : QString());   // it would give the answer away
     if (std::holds_alternative<lessons::Predict>(block)) {
-        if (passed && m_reading.guesses.empty()) verdict = tr("Saved: you will see it again beside the answer.");
+        if (passed && m_reading.guesses.empty()) verdict = u"Saved: you will see it again beside the answer."_s;
     } else if (solved) {
-        verdict = tr("**Shown**, not done. Restart the step and do it yourself, or do it with another number of "
-                     "microbatches.") +
-                  QStringLiteral("\n\n") + verdict;
+        verdict = u"**Shown**, not done. Restart the step and do it yourself, or do it with another number of "
+                  "microbatches."_s +
+                  u"\n\n"_s + verdict;
     } else if (passed && !now.medal.isEmpty()) {
-        verdict = tr("**%1.** %2").arg(now.medal.at(0).toUpper() + now.medal.mid(1), verdict);
+        verdict = u"**%1.** %2"_s.arg(now.medal.at(0).toUpper() + now.medal.mid(1), verdict);
     }
     if (row.run == nullptr && row.picture == nullptr) {
         const bool graded =
@@ -261,8 +261,7 @@ void LessonPanel::showRow(Row& row, const lessons::Block& block, const BlockRead
         const bool open = std::holds_alternative<lessons::Check>(block) && (!m_state.touched || now.unfinished);
         const bool failed = graded && now.state == lessons::Verdict::Fail && !open;
         if (open && !passed && !m_state.touched) verdict.clear();
-        if (graded && !solved && !verdict.isEmpty() && (passed || failed))
-            verdict.prepend(passed ? QStringLiteral("✓ ") : QStringLiteral("✗ "));
+        if (graded && !solved && !verdict.isEmpty() && (passed || failed)) verdict.prepend(passed ? u"✓ "_s : u"✗ "_s);
         setProse(row.verdict, verdict);
         if (row.verdict != nullptr)
             setRole(row.verdict, passed && graded && !solved ? "right" : failed ? "wrong" : row.plain);
@@ -286,9 +285,9 @@ void LessonPanel::showHints(Row& row, const std::string& id, bool passed)
     const auto given = m_state.hints.find(id);
     const int shown = std::min(count, given == m_state.hints.end() ? 0 : given->second);
     row.hint->setVisible(count > shown && !passed);
-    row.hint->setText(tr("Hint %1 of %2").arg(shown + 1).arg(count));
-    row.hint->setToolTip(shown + 1 == count ? tr("Makes one move for you  (Ctrl+Alt+H)")
-                                            : tr("First a pointer, then the principle, then one move  (Ctrl+Alt+H)"));
+    row.hint->setText(u"Hint %1 of %2"_s.arg(shown + 1).arg(count));
+    row.hint->setToolTip(shown + 1 == count ? u"Makes one move for you  (Ctrl+Alt+H)"_s
+                                            : u"First a pointer, then the principle, then one move  (Ctrl+Alt+H)"_s);
     if (shown != row.hintsShown) {
         row.hintsShown = shown;
         while (QLayoutItem* item = row.hints->takeAt(0)) {
@@ -297,7 +296,7 @@ void LessonPanel::showHints(Row& row, const std::string& id, bool passed)
         }
         for (int k = 0; k < shown; ++k)
             setProse(prose(row.hints, "secondary"),
-                     tr("*Hint %1:* ").arg(k + 1) + hints->second[static_cast<std::size_t>(k)]);
+                     u"*Hint %1:* "_s.arg(k + 1) + hints->second[static_cast<std::size_t>(k)]);
     }
 }
 
@@ -305,10 +304,10 @@ void LessonPanel::showRun(Row& row, const std::string& id, const BlockReading& n
 {
     const bool running = m_state.running == qs(id);
     const bool fresh = now.state == lessons::Verdict::Open;
-    row.run->setText(running               ? tr("Cancel")
-                     : !fresh              ? tr("Run it again")
-                     : m_runAll != nullptr ? tr("Run this one")
-                                           : withExpectedTime(tr("Run it for real"), expectedSeconds()));
+    row.run->setText(running               ? u"Cancel"_s
+                     : !fresh              ? u"Run it again"_s
+                     : m_runAll != nullptr ? u"Run this one"_s
+                                           : withExpectedTime(u"Run it for real"_s, expectedSeconds()));
     row.run->setEnabled(running || m_state.running.isEmpty());
     row.open->setVisible(!running && now.state != lessons::Verdict::Open);
     row.progress->setVisible(running);
@@ -329,8 +328,8 @@ void LessonPanel::showRun(Row& row, const std::string& id, const BlockReading& n
         if (!goal.verdict.isEmpty() && goal.state != lessons::Verdict::Pass) said << goal.verdict;
     }
     setMeters(row, goals);
-    QString words = running ? m_state.runningWords : said.join(QStringLiteral("\n\n"));
-    if (!running && now.state == lessons::Verdict::Fail) words = tr("**Not as predicted.** ") + words;
+    QString words = running ? m_state.runningWords : said.join(u"\n\n"_s);
+    if (!running && now.state == lessons::Verdict::Fail) words = u"**Not as predicted.** "_s + words;
     setProse(row.verdict, words);
     const auto note = m_state.notes.find(id);
     setProse(row.note, note == m_state.notes.end() ? QString() : note->second);

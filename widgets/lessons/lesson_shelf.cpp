@@ -16,6 +16,7 @@
 #include <QVBoxLayout>
 
 #include "widgets/lessons/page_reading.h"
+#include "widgets/literals.h"
 #include "widgets/style.h"
 
 namespace stagewright {
@@ -28,11 +29,11 @@ constexpr int cardWidth = 220, cardHeight = 132, cardGap = 14, margin = 20;
 QString markWords(lessons::Mark mark)
 {
     switch (mark) {
-    case lessons::Mark::None: return LessonShelf::tr("not started");
-    case lessons::Mark::Guessed: return LessonShelf::tr("started");
-    case lessons::Mark::Shown: return LessonShelf::tr("solution shown");
-    case lessons::Mark::Done: return LessonShelf::tr("done");
-    case lessons::Mark::Proved: return LessonShelf::tr("done and verified by a run on this computer");
+    case lessons::Mark::None: return u"not started"_s;
+    case lessons::Mark::Guessed: return u"started"_s;
+    case lessons::Mark::Shown: return u"solution shown"_s;
+    case lessons::Mark::Done: return u"done"_s;
+    case lessons::Mark::Proved: return u"done and verified by a run on this computer"_s;
     }
     return {};
 }
@@ -77,9 +78,9 @@ void LessonCard::setEntry(const ShelfEntry& entry)
 {
     m_entry = entry;
     const lessons::Lesson& lesson = *entry.lesson;
-    const QString number = lesson.number > 0 ? tr("%1. ").arg(lesson.number) : QString();
-    setAccessibleName(tr("%1%2, %3").arg(number, qs(lesson.title), markWords(entry.mark)));
-    setToolTip(lesson.minutes > 0 ? tr("%1 minutes, %2").arg(lesson.minutes).arg(markWords(entry.mark))
+    const QString number = lesson.number > 0 ? u"%1. "_s.arg(lesson.number) : QString();
+    setAccessibleName(u"%1%2, %3"_s.arg(number, qs(lesson.title), markWords(entry.mark)));
+    setToolTip(lesson.minutes > 0 ? u"%1 minutes, %2"_s.arg(lesson.minutes).arg(markWords(entry.mark))
                                   : markWords(entry.mark));
     update();
 }
@@ -150,14 +151,13 @@ void LessonCard::paintEvent(QPaintEvent*)
     painter.setFont(fontOf(FontRole::Strong));
     painter.setPen(m_theme->text);
     const lessons::Lesson& lesson = *m_entry.lesson;
-    const QString title =
-        (lesson.number > 0 ? QString::number(lesson.number) + QStringLiteral("  ") : QString()) + qs(lesson.title);
+    const QString title = (lesson.number > 0 ? QString::number(lesson.number) + u"  "_s : QString()) + qs(lesson.title);
     // Two lines, cut at words; a third takes its height from the picture.
     const QFontMetricsF metrics(painter.font());
     const double wide = width() - 24;
     QStringList lines{QString()};
-    for (const QString& word : title.split(QLatin1Char(' '))) {
-        const QString longer = lines.last().isEmpty() ? word : lines.last() + QLatin1Char(' ') + word;
+    for (const QString& word : title.split(u' ')) {
+        const QString longer = lines.last().isEmpty() ? word : lines.last() + u' ' + word;
         if (lines.size() == 3 || metrics.horizontalAdvance(longer) <= wide)
             lines.last() = longer;
         else
@@ -170,12 +170,12 @@ void LessonCard::paintEvent(QPaintEvent*)
     paintLessonPicture(painter, QRectF(12, 12, width() - 24, 56 - third), m_entry.picture, *m_theme);
     painter.setFont(fontOf(FontRole::Small));
     painter.setPen(m_theme->secondary);
-    if (lesson.minutes > 0) painter.drawText(QPointF(12, height() - 11), tr("%1 min").arg(lesson.minutes));
+    if (lesson.minutes > 0) painter.drawText(QPointF(12, height() - 11), u"%1 min"_s.arg(lesson.minutes));
     if (m_recommended) {
-        const QString next = tr("Next");
+        const QString next = u"Next"_s;
         const double left =
             12 + (lesson.minutes > 0
-                      ? QFontMetricsF(painter.font()).horizontalAdvance(tr("%1 min").arg(lesson.minutes)) + 10
+                      ? QFontMetricsF(painter.font()).horizontalAdvance(u"%1 min"_s.arg(lesson.minutes)) + 10
                       : 0);
         const QRectF chip(left, height() - 24, QFontMetricsF(painter.font()).horizontalAdvance(next) + 14, 17);
         painter.setPen(Qt::NoPen);
@@ -189,9 +189,9 @@ void LessonCard::paintEvent(QPaintEvent*)
 
 LessonShelf::LessonShelf(QWidget* parent) : QWidget(parent)
 {
-    setObjectName(QStringLiteral("canvas"));
+    setObjectName(u"canvas"_s);
     setAttribute(Qt::WA_StyledBackground);
-    setAccessibleName(tr("Lessons"));
+    setAccessibleName(u"Lessons"_s);
     auto* layout = new QHBoxLayout(this);
     layout->setContentsMargins(0, 0, 0, 0);
     layout->setSpacing(0);
@@ -200,12 +200,12 @@ LessonShelf::LessonShelf(QWidget* parent) : QWidget(parent)
     m_scroll->setFocusPolicy(Qt::NoFocus);
     m_scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     m_board = new QWidget(m_scroll);
-    m_board->setObjectName(QStringLiteral("shelf"));
+    m_board->setObjectName(u"shelf"_s);
     m_scroll->setWidget(m_board);
     layout->addWidget(m_scroll, 1);
 
     m_detail = new QWidget(this);
-    m_detail->setObjectName(QStringLiteral("shelfDetail"));
+    m_detail->setObjectName(u"shelfDetail"_s);
     m_detail->setAttribute(Qt::WA_StyledBackground);
     m_detail->setFixedWidth(380);
     auto* column = new QVBoxLayout(m_detail);
@@ -218,16 +218,16 @@ LessonShelf::LessonShelf(QWidget* parent) : QWidget(parent)
     m_state = makeLabel({}, "secondary", m_detail);
     m_state->setWordWrap(true);
     m_figure = new QLabel(m_detail);
-    m_figure->setAccessibleName(tr("The figure you saved"));
+    m_figure->setAccessibleName(u"The figure you saved"_s);
     column->addWidget(m_question);
     column->addWidget(m_needs);
     column->addWidget(m_state);
     column->addWidget(m_figure);
     auto* buttons = new QHBoxLayout;
-    m_start = new QPushButton(tr("Start"), m_detail);
-    m_start->setObjectName(QStringLiteral("primary"));
-    m_again = new QPushButton(tr("Start over"), m_detail);
-    m_again->setToolTip(tr("Deletes your answers in this lesson"));
+    m_start = new QPushButton(u"Start"_s, m_detail);
+    m_start->setObjectName(u"primary"_s);
+    m_again = new QPushButton(u"Start over"_s, m_detail);
+    m_again->setToolTip(u"Deletes your answers in this lesson"_s);
     buttons->addWidget(m_start);
     buttons->addWidget(m_again);
     buttons->addStretch(1);
@@ -235,18 +235,18 @@ LessonShelf::LessonShelf(QWidget* parent) : QWidget(parent)
     column->addLayout(buttons);
     column->addSpacing(14);
     auto* rule = new QFrame(m_detail);
-    rule->setObjectName(QStringLiteral("rule"));
+    rule->setObjectName(u"rule"_s);
     column->addWidget(rule);
     column->addSpacing(4);
     auto* own = makeLabel(
-        tr("Write your own: <code>stagewright lesson --new NAME</code> writes a template, and "
-           "<code>stagewright lesson --check FILE</code> checks it. Open the file here, or drop it onto the window."),
+        u"Write your own: <code>stagewright lesson --new NAME</code> writes a template, and "
+        "<code>stagewright lesson --check FILE</code> checks it. Open the file here, or drop it onto the window."_s,
         "secondary", m_detail, true);
     own->setTextFormat(Qt::RichText);
     own->setWordWrap(true);
     column->addWidget(own);
-    auto* open = new QPushButton(tr("Open a lesson file…"), m_detail);
-    open->setObjectName(QStringLiteral("link"));
+    auto* open = new QPushButton(u"Open a lesson file…"_s, m_detail);
+    open->setObjectName(u"link"_s);
     column->addWidget(open, 0, Qt::AlignLeft);
     m_faults = makeLabel({}, "worse", m_detail, true);
     m_faults->setWordWrap(true);
@@ -264,7 +264,7 @@ LessonShelf::LessonShelf(QWidget* parent) : QWidget(parent)
 
 void LessonShelf::setFaults(const QStringList& faults)
 {
-    m_faults->setText(faults.join(QLatin1Char('\n')));
+    m_faults->setText(faults.join(u'\n'));
     m_faults->setVisible(!faults.isEmpty());
 }
 
@@ -359,7 +359,7 @@ void LessonShelf::describe(const LessonCard* card)
 {
     if (card == nullptr) {
         m_chosen.clear();
-        m_question->setText(tr("There are no lessons here."));
+        m_question->setText(u"There are no lessons here."_s);
         for (QWidget* widget :
              {static_cast<QWidget*>(m_needs), static_cast<QWidget*>(m_state), static_cast<QWidget*>(m_figure),
               static_cast<QWidget*>(m_start), static_cast<QWidget*>(m_again)})
@@ -371,23 +371,23 @@ void LessonShelf::describe(const LessonCard* card)
     m_chosen = qs(lesson.id);
     for (LessonCard* one : m_cards) one->setChosen(one == card);
     m_question->setText(qs(lesson.title));
-    m_needs->setText(entry.after.isEmpty() ? QString() : tr("Recommended first: %1").arg(entry.after));
+    m_needs->setText(entry.after.isEmpty() ? QString() : u"Recommended first: %1"_s.arg(entry.after));
     m_needs->setVisible(!entry.after.isEmpty());
-    QString state = lesson.minutes > 0 ? tr("%1 minutes, %2.").arg(lesson.minutes).arg(markWords(entry.mark))
-                                       : tr("Now: %1.").arg(markWords(entry.mark));
-    if (!entry.place.isEmpty()) state += QLatin1Char('\n') + entry.place;
+    QString state = lesson.minutes > 0 ? u"%1 minutes, %2."_s.arg(lesson.minutes).arg(markWords(entry.mark))
+                                       : u"Now: %1."_s.arg(markWords(entry.mark));
+    if (!entry.place.isEmpty()) state += u'\n' + entry.place;
     m_state->setText(state);
     m_state->show();
     QPixmap figure;
     if (!entry.figure.isEmpty() &&
-        QImageReader::supportedImageFormats().contains(entry.figure.section(QLatin1Char('.'), -1).toLower().toLatin1()))
+        QImageReader::supportedImageFormats().contains(entry.figure.section(u'.', -1).toLower().toLatin1()))
         figure.load(entry.figure);
     m_figure->setVisible(!figure.isNull());
     if (!figure.isNull()) m_figure->setPixmap(figure.scaledToWidth(332, Qt::SmoothTransformation));
     m_start->setVisible(true);
-    m_start->setText(entry.mark == lessons::Mark::None   ? tr("Start")
-                     : entry.mark >= lessons::Mark::Done ? tr("Open again")
-                                                         : tr("Continue"));
+    m_start->setText(entry.mark == lessons::Mark::None   ? u"Start"_s
+                     : entry.mark >= lessons::Mark::Done ? u"Open again"_s
+                                                         : u"Continue"_s);
     m_again->setVisible(entry.mark != lessons::Mark::None);
     for (LessonCard* other : m_cards) other->update();
 }
@@ -413,7 +413,7 @@ QString LessonShelf::statusText() const
         if (entry.mark >= lessons::Mark::Done) ++done;
         if (entry.mark == lessons::Mark::Proved) ++proved;
     }
-    return tr("%1 of %2 done, %3 verified on this computer").arg(done).arg(all).arg(proved);
+    return u"%1 of %2 done, %3 verified on this computer"_s.arg(done).arg(all).arg(proved);
 }
 
 void LessonShelf::setTheme(const Theme& theme)

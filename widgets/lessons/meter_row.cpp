@@ -4,15 +4,9 @@
 #include <QFontMetrics>
 #include <QPainter>
 
+#include "widgets/literals.h"
+
 namespace stagewright {
-
-namespace {
-
-struct MeterText {
-    Q_DECLARE_TR_FUNCTIONS(MeterRow)
-};
-
-} // namespace
 
 MeterRow::MeterRow(const MeterReading& reading, const Theme& theme, QWidget* parent)
     : QWidget(parent), m_reading(reading), m_theme(theme)
@@ -20,14 +14,12 @@ MeterRow::MeterRow(const MeterReading& reading, const Theme& theme, QWidget* par
     QSizePolicy policy(QSizePolicy::Preferred, QSizePolicy::Minimum);
     policy.setHeightForWidth(true);
     setSizePolicy(policy);
-    setAccessibleName(MeterText::tr("%1: %2, %3")
-                          .arg(reading.subject,
-                               reading.needed.isEmpty() ? reading.yours
-                                                        : MeterText::tr("%1 of %2").arg(reading.yours, reading.needed),
-                               reading.holds ? MeterText::tr("met") : MeterText::tr("not met")));
-    setToolTip(reading.needed.isEmpty() ? reading.subject
-                                        : MeterText::tr("goal: %1 %2 %3; now: %4")
-                                              .arg(reading.subject, reading.sign, reading.needed, reading.yours));
+    setAccessibleName(u"%1: %2, %3"_s.arg(
+        reading.subject, reading.needed.isEmpty() ? reading.yours : u"%1 of %2"_s.arg(reading.yours, reading.needed),
+        reading.holds ? u"met"_s : u"not met"_s));
+    setToolTip(reading.needed.isEmpty()
+                   ? reading.subject
+                   : u"goal: %1 %2 %3; now: %4"_s.arg(reading.subject, reading.sign, reading.needed, reading.yours));
 }
 
 int MeterRow::heightForWidth(int width) const { return words(width) + below(width) + (m_reading.share >= 0 ? 12 : 2); }
@@ -76,8 +68,8 @@ void MeterRow::paintEvent(QPaintEvent*)
 QString MeterRow::numbers() const
 {
     if (m_reading.needed.isEmpty() || m_reading.said) return {}; // a sentence says it; the tooltip has the numbers
-    if (m_reading.sign == QLatin1String("<=")) return m_reading.yours + QStringLiteral(" / ") + m_reading.needed;
-    return MeterText::tr("%1 · goal %2").arg(m_reading.yours, sign() + m_reading.needed);
+    if (m_reading.sign == "<="_L1) return m_reading.yours + u" / "_s + m_reading.needed;
+    return u"%1 · goal %2"_s.arg(m_reading.yours, sign() + m_reading.needed);
 }
 
 int MeterRow::words(int width) const
@@ -89,11 +81,11 @@ int MeterRow::words(int width) const
 
 QString MeterRow::sign() const
 {
-    if (m_reading.sign == QLatin1String("==")) return {};
-    if (m_reading.sign == QLatin1String(">=")) return QStringLiteral("≥ ");
-    if (m_reading.sign == QLatin1String("<=")) return QStringLiteral("≤ ");
-    if (m_reading.sign == QLatin1String("~")) return QStringLiteral("≈ ");
-    return m_reading.sign + QLatin1Char(' ');
+    if (m_reading.sign == "=="_L1) return {};
+    if (m_reading.sign == ">="_L1) return u"≥ "_s;
+    if (m_reading.sign == "<="_L1) return u"≤ "_s;
+    if (m_reading.sign == "~"_L1) return u"≈ "_s;
+    return m_reading.sign + u' ';
 }
 
 int MeterRow::numbersWide() const

@@ -7,14 +7,11 @@
 #include <QRegularExpression>
 
 #include "traces/lessons/check_lesson.h"
+#include "widgets/literals.h"
 #include "widgets/runs/runs_model.h"
 
 namespace stagewright {
 namespace {
-
-struct LessonPageText {
-    Q_DECLARE_TR_FUNCTIONS(stagewright::LessonPage)
-};
 
 BlockReading readingOf(const lessons::Grade& grade)
 {
@@ -38,15 +35,15 @@ BlockReading readingOf(const lessons::Grade& grade)
     }
     // What keeps below a bound only because ops are missing is not met yet.
     for (MeterReading& row : reading.meters)
-        if (reading.unfinished && row.sign.startsWith(QLatin1Char('<'))) row.holds = false;
+        if (reading.unfinished && row.sign.startsWith(u'<')) row.holds = false;
     return reading;
 }
 
 QString unmet(const QString& subject)
 {
-    if (subject == LessonPageText::tr("order can run")) return LessonPageText::tr("not yet: this order can't run");
-    if (subject == LessonPageText::tr("every op placed")) return LessonPageText::tr("not yet: some ops are not placed");
-    return LessonPageText::tr("not yet: %1").arg(subject);
+    if (subject == u"order can run"_s) return u"not yet: this order can't run"_s;
+    if (subject == u"every op placed"_s) return u"not yet: some ops are not placed"_s;
+    return u"not yet: %1"_s.arg(subject);
 }
 
 // What was guessed beside what it is, with the numbers that the question was asked with.
@@ -62,21 +59,21 @@ GuessReading guessOf(const lessons::Predict& predict, const lessons::StepState& 
     const bool percent = predict.unit == "percent";
     const auto inUnit = [&](double value) {
         const QString number = qs(lessons::toText(lessons::Value(std::round(value * 1000) / 1000)));
-        return percent                                          ? LessonPageText::tr("%1 %").arg(number)
+        return percent                                          ? u"%1 %"_s.arg(number)
                : predict.unit.empty() || predict.unit == "mark" ? number
-                                                                : QStringLiteral("%1 %2").arg(number, qs(predict.unit));
+                                                                : u"%1 %2"_s.arg(number, qs(predict.unit));
     };
     if (guessed != nullptr && is != nullptr) {
         // "20 %" is read as 0.2
-        const double value = percent && qs(said).trimmed().endsWith(QLatin1Char('%')) ? *guessed * 100 : *guessed;
+        const double value = percent && qs(said).trimmed().endsWith(u'%') ? *guessed * 100 : *guessed;
         out.right = std::abs(value - *is) <= 0.005 * std::max(1.0, std::abs(*is));
-        out.words = out.right ? LessonPageText::tr("You guessed **%1**: correct.").arg(inUnit(value))
-                              : LessonPageText::tr("You guessed **%1**. It is **%2**.").arg(inUnit(value), inUnit(*is));
+        out.words = out.right ? u"You guessed **%1**: correct."_s.arg(inUnit(value))
+                              : u"You guessed **%1**. It is **%2**."_s.arg(inUnit(value), inUnit(*is));
     } else {
         const QString answer = qs(lessons::toText(*truth)), words = qs(said).trimmed();
         out.right = words == answer;
-        out.words = out.right ? LessonPageText::tr("You guessed **%1**: correct.").arg(words)
-                              : LessonPageText::tr("You guessed **%1**. It is **%2**.").arg(words, answer);
+        out.words = out.right ? u"You guessed **%1**: correct."_s.arg(words)
+                              : u"You guessed **%1**. It is **%2**."_s.arg(words, answer);
     }
     return out;
 }
@@ -84,12 +81,12 @@ GuessReading guessOf(const lessons::Predict& predict, const lessons::StepState& 
 // In one line, why a goal is not met: the first comparison that fails.
 QString shortOf(const BlockReading& reading)
 {
-    if (reading.unfinished) return unmet(LessonPageText::tr("every op placed"));
+    if (reading.unfinished) return unmet(u"every op placed"_s);
     for (const MeterReading& meter : reading.meters)
         if (!meter.holds)
             return meter.needed.isEmpty() ? unmet(meter.subject)
-                                          : LessonPageText::tr("not yet: %1 is %2").arg(meter.subject, meter.yours);
-    return LessonPageText::tr("not yet");
+                                          : u"not yet: %1 is %2"_s.arg(meter.subject, meter.yours);
+    return u"not yet"_s;
 }
 
 } // namespace
@@ -122,19 +119,18 @@ QString figureWords(const std::string& name)
     };
     const QString trimmed = qs(name).trimmed();
     const auto found = words.find(trimmed.toStdString());
-    if (found != words.end()) return LessonPageText::tr(found->second);
-    static const QRegularExpression named(QStringLiteral("^is\\(\"([^\"]+)\"\\)$"));
+    if (found != words.end()) return QString::fromUtf8(found->second);
+    static const QRegularExpression named(u"^is\\(\"([^\"]+)\"\\)$"_s);
     const auto match = named.match(trimmed);
-    return match.hasMatch() ? LessonPageText::tr("order is %1").arg(scheduleTitle(match.captured(1).toStdString()))
-                            : trimmed;
+    return match.hasMatch() ? u"order is %1"_s.arg(scheduleTitle(match.captured(1).toStdString())) : trimmed;
 }
 
 QString blockWords(const std::string& id)
 {
-    QStringList words = qs(id).split(QLatin1Char('-'), Qt::SkipEmptyParts);
+    QStringList words = qs(id).split(u'-', Qt::SkipEmptyParts);
     for (QString& word : words)
         if (word.size() == 1 || &word == &words.front()) word[0] = word[0].toUpper();
-    return words.join(QLatin1Char(' '));
+    return words.join(u' ');
 }
 
 QString recordedWords(const lessons::RunBlock& run)
@@ -145,24 +141,20 @@ QString recordedWords(const lessons::RunBlock& run)
         return QString();
     };
     QStringList names;
-    for (const QString& name : valueOf("--schedule").split(QLatin1Char(','), Qt::SkipEmptyParts))
-        names << (name == QLatin1String("mine") ? LessonPageText::tr("your order") : scheduleTitle(name.toStdString()));
-    QString words = names.join(QStringLiteral(", "));
+    for (const QString& name : valueOf("--schedule").split(u',', Qt::SkipEmptyParts))
+        names << (name == "mine"_L1 ? u"your order"_s : scheduleTitle(name.toStdString()));
+    QString words = names.join(u", "_s);
     if (const QString ranks = valueOf("--ranks"); !ranks.isEmpty())
-        words +=
-            ranks == QLatin1String("1") ? LessonPageText::tr(", 1 rank") : LessonPageText::tr(", %1 ranks").arg(ranks);
+        words += ranks == "1"_L1 ? u", 1 rank"_s : u", %1 ranks"_s.arg(ranks);
     if (const QString batches = valueOf("--microbatches"); !batches.isEmpty())
-        words += batches == QLatin1String("1") ? LessonPageText::tr(", 1 microbatch")
-                                               : LessonPageText::tr(", %1 microbatches").arg(batches);
-    if (const QString comm = valueOf("--comm"); !comm.isEmpty()) words += LessonPageText::tr(", latency %1").arg(comm);
-    if (const QString limit = valueOf("--memory-limit"); !limit.isEmpty())
-        words += LessonPageText::tr(", memory cap %1").arg(limit);
+        words += batches == "1"_L1 ? u", 1 microbatch"_s : u", %1 microbatches"_s.arg(batches);
+    if (const QString comm = valueOf("--comm"); !comm.isEmpty()) words += u", latency %1"_s.arg(comm);
+    if (const QString limit = valueOf("--memory-limit"); !limit.isEmpty()) words += u", memory cap %1"_s.arg(limit);
     if (const QString stages = valueOf("--recompute"); !stages.isEmpty())
-        words += stages == QLatin1String("all")    ? LessonPageText::tr(", every stage recomputes")
-                 : stages == QLatin1String("none") ? LessonPageText::tr(", no stage recomputes")
-                                                   : LessonPageText::tr(", stages %1 recompute").arg(stages);
-    if (const QString rule = valueOf("--lower"); !rule.isEmpty())
-        words += LessonPageText::tr(", messages %1").arg(rule);
+        words += stages == "all"_L1    ? u", every stage recomputes"_s
+                 : stages == "none"_L1 ? u", no stage recomputes"_s
+                                       : u", stages %1 recompute"_s.arg(stages);
+    if (const QString rule = valueOf("--lower"); !rule.isEmpty()) words += u", messages %1"_s.arg(rule);
     return words;
 }
 
@@ -219,8 +211,7 @@ std::vector<LessonPage> pagesOf(const lessons::Lesson& lesson)
         const std::size_t count = pages.size() - first;
         for (std::size_t i = first; i < pages.size(); ++i) {
             pages[i].title = section.title.empty() ? qs(std::string(lessons::toText(section.part))) : qs(section.title);
-            if (count > 1)
-                pages[i].title = LessonPageText::tr("%1, %2 of %3").arg(pages[i].title).arg(i - first + 1).arg(count);
+            if (count > 1) pages[i].title = u"%1, %2 of %3"_s.arg(pages[i].title).arg(i - first + 1).arg(count);
         }
     }
     // Guesses are answered on the first page with a goal.
@@ -281,7 +272,7 @@ PageReading readPage(const lessons::Lesson& lesson, const LessonPage& page, cons
     auto lacks = [](const std::vector<std::string>& needs) {
         QStringList words;
         for (const std::string& one : lessons::missingNeeds(needs)) words << qs(one);
-        return words.join(QStringLiteral(", "));
+        return words.join(u", "_s);
     };
     std::size_t number = 0;
     bool ran = false;
@@ -300,7 +291,7 @@ PageReading readPage(const lessons::Lesson& lesson, const LessonPage& page, cons
         if (const auto* quiz = std::get_if<lessons::Quiz>(block)) lacking = lacks(quiz->needs);
         if (const auto* run = std::get_if<lessons::RunBlock>(block)) lacking = lacks(run->needs);
         if (!lacking.isEmpty()) {
-            reading.text = LessonPageText::tr("Not available here: %1.").arg(lacking);
+            reading.text = u"Not available here: %1."_s.arg(lacking);
             out.blocks.push_back(std::move(reading));
             continue;
         }
@@ -310,7 +301,7 @@ PageReading readPage(const lessons::Lesson& lesson, const LessonPage& page, cons
             reading.text = qs(state.say(predict->ask));
             const auto said = learner.said.find(predict->id);
             if (said == learner.said.end() || said->second.empty())
-                miss(LessonPageText::tr("make a guess first"));
+                miss(u"make a guess first"_s);
             else
                 reading.state = lessons::Verdict::Pass;
         } else if (const auto* check = std::get_if<lessons::Check>(block)) {
@@ -332,10 +323,10 @@ PageReading readPage(const lessons::Lesson& lesson, const LessonPage& page, cons
             reading.text = qs(asked.say(quiz->ask));
             hintsOf(quiz->id);
             if (reading.state != lessons::Verdict::Pass)
-                miss(reading.state == lessons::Verdict::Open ? LessonPageText::tr("answer the question first")
-                                                             : LessonPageText::tr("the answer is not right yet"));
+                miss(reading.state == lessons::Verdict::Open ? u"answer the question first"_s
+                                                             : u"the answer is not right yet"_s);
         } else if (const auto* run = std::get_if<lessons::RunBlock>(block)) {
-            reading.text = run->look.empty() ? QString() : LessonPageText::tr("Look at: %1.").arg(qs(run->look));
+            reading.text = run->look.empty() ? QString() : u"Look at: %1."_s.arg(qs(run->look));
             reading.state = lessons::Verdict::Pass;
             for (const lessons::Grade& grade : state.grade(*run)) {
                 reading.goals.push_back(readingOf(grade));
@@ -349,14 +340,14 @@ PageReading readPage(const lessons::Lesson& lesson, const LessonPage& page, cons
                               learner.failures.count(run->id) > 0;
             if (!came) {
                 reading.state = lessons::Verdict::Open;
-                miss(LessonPageText::tr("run it first"));
+                miss(u"run it first"_s);
             }
             const std::size_t count = reading.goals.size();
             for (std::size_t i = 0; i < count; ++i)
                 reading.goals[i].text = i < run->goals.size()
                                             ? (run->goals[i].second.empty() ? qs(run->goals[i].first.text())
                                                                             : qs(state.say(run->goals[i].second)))
-                                            : LessonPageText::tr("model against measured");
+                                            : u"model against measured"_s;
         } else if (const auto* figure = std::get_if<lessons::Figure>(block)) {
             // the lesson's, or the learner's
             const lessons::StepState& of = figure->of.find("mine") == std::string::npos ? asked : state;

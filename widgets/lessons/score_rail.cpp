@@ -8,6 +8,7 @@
 #include <QToolTip>
 
 #include "widgets/lessons/page_reading.h"
+#include "widgets/literals.h"
 #include "widgets/numbers.h"
 #include "widgets/runs/runs_model.h"
 #include "widgets/timeline/geometry.h"
@@ -19,8 +20,8 @@ namespace {
 QString shares(double value)
 {
     QString text = fixed(value, 3);
-    while (text.endsWith(QLatin1Char('0'))) text.chop(1);
-    if (text.endsWith(QLatin1Char('.'))) text.chop(1);
+    while (text.endsWith(u'0')) text.chop(1);
+    if (text.endsWith(u'.')) text.chop(1);
     return text;
 }
 
@@ -29,7 +30,7 @@ QString shares(double value)
 ScoreRailView::ScoreRailView(const TimelineView& timeline, QWidget* parent) : ThemedWidget(parent), m_timeline(timeline)
 {
     connect(timeline.viewState(), &ViewState::visibleChanged, this, qOverload<>(&QWidget::update));
-    setObjectName(QStringLiteral("scoreRail"));
+    setObjectName(u"scoreRail"_s);
     setFixedHeight(46);
     hide();
 }
@@ -51,8 +52,8 @@ void ScoreRailView::setYours(double value)
 void ScoreRailView::describe()
 {
     QStringList words;
-    for (const Mark& mark : marks()) words << tr("%1 at %2").arg(mark.names, shares(mark.value));
-    setAccessibleName(tr("Step times: %1").arg(words.join(QStringLiteral(", "))));
+    for (const Mark& mark : marks()) words << u"%1 at %2"_s.arg(mark.names, shares(mark.value));
+    setAccessibleName(u"Step times: %1"_s.arg(words.join(u", "_s)));
     update();
 }
 
@@ -64,7 +65,7 @@ std::vector<ScoreRailView::Mark> ScoreRailView::marks() const
         if (!std::isfinite(value) || value <= 0) return;
         for (Mark& mark : all)
             if (std::abs(mark.value - value) < 1e-9) {
-                mark.names += QStringLiteral(" = ") + name;
+                mark.names += u" = "_s + name;
                 mark.yours = mark.yours || yours;
                 mark.guess = false;
                 return;
@@ -72,14 +73,14 @@ std::vector<ScoreRailView::Mark> ScoreRailView::marks() const
         all.push_back({value, name, yours, guess});
     };
     // A bound that no schedule reaches says so: it only means that nothing is below it.
-    add(m_rail->bound, m_rail->boundReached ? tr("lower bound") : tr("lower bound (no known schedule reaches it)"));
-    add(m_rail->par, m_rail->parName.empty() ? tr("par") : tr("par, %1").arg(scheduleTitle(m_rail->parName)));
+    add(m_rail->bound, m_rail->boundReached ? u"lower bound"_s : u"lower bound (no known schedule reaches it)"_s);
+    add(m_rail->par, m_rail->parName.empty() ? u"par"_s : u"par, %1"_s.arg(scheduleTitle(m_rail->parName)));
     if (!(m_rail->bestKnown > m_rail->par - 1e-9)) // else par is the best
         add(m_rail->bestKnown, m_rail->bestKnownName.empty()
-                                   ? tr("best known")
-                                   : tr("best known, %1").arg(scheduleTitle(m_rail->bestKnownName)));
-    add(m_rail->guess, tr("your guess"), false, true);
-    add(m_rail->yours, tr("you"), true);
+                                   ? u"best known"_s
+                                   : u"best known, %1"_s.arg(scheduleTitle(m_rail->bestKnownName)));
+    add(m_rail->guess, u"your guess"_s, false, true);
+    add(m_rail->yours, u"you"_s, true);
     std::sort(all.begin(), all.end(), [](const Mark& a, const Mark& b) { return a.value < b.value; });
     return all;
 }
@@ -103,7 +104,7 @@ void ScoreRailView::paintEvent(QPaintEvent*)
     painter.fillRect(QRectF(0, height() - 1, width(), 1), m_theme->separator);
     painter.setFont(fontOf(FontRole::Strong));
     painter.setPen(m_theme->text);
-    painter.drawText(QRectF(16, 0, gutterWidth - 20, height()), Qt::AlignVCenter | Qt::AlignLeft, tr("Step time"));
+    painter.drawText(QRectF(16, 0, gutterWidth - 20, height()), Qt::AlignVCenter | Qt::AlignLeft, u"Step time"_s);
     const std::vector<Mark> all = marks();
     if (all.empty()) return;
     const double left = gutterWidth, right = left + m_timeline.axis().width, axis = 27;
@@ -117,7 +118,7 @@ void ScoreRailView::paintEvent(QPaintEvent*)
         const double at = placeOf(mark.value);
         if (at < left - 0.5 || at > width()) continue; // zoomed away
         painter.setFont(fontOf(mark.yours ? FontRole::Strong : FontRole::Small));
-        const QString text = mark.names + QLatin1Char(' ') + shares(mark.value);
+        const QString text = mark.names + u' ' + shares(mark.value);
         const double wide = QFontMetricsF(painter.font()).horizontalAdvance(text);
         double begin = std::clamp(at - wide / 2, left - 8, std::max(left - 8, width() - wide - 6.0));
         const bool above = begin > endAbove;
@@ -144,12 +145,12 @@ void ScoreRailView::paintEvent(QPaintEvent*)
 bool ScoreRailView::event(QEvent* event)
 {
     if (event->type() == QEvent::ToolTip && m_rail) {
-        QString text = tr("Step times in units: 1 is a rank's work for the forward of one microbatch.\n"
-                          "Lower bound: proven; no order of these ops on these ranks is shorter.");
-        if (!m_rail->boundReason.empty()) text += QLatin1Char(' ') + qs(m_rail->boundReason);
-        text += QLatin1Char('\n') +
-                tr("Par: the schedule this lesson teaches. Best known: the shortest schedule in the library and the "
-                   "lesson's solutions that runs the same ops on the same ranks within the cap; not proven optimal.");
+        QString text = u"Step times in units: 1 is a rank's work for the forward of one microbatch.\n"
+                       "Lower bound: proven; no order of these ops on these ranks is shorter."_s;
+        if (!m_rail->boundReason.empty()) text += u' ' + qs(m_rail->boundReason);
+        text += u'\n' +
+                u"Par: the schedule this lesson teaches. Best known: the shortest schedule in the library and the "
+                "lesson's solutions that runs the same ops on the same ranks within the cap; not proven optimal."_s;
         QToolTip::showText(static_cast<QHelpEvent*>(event)->globalPos(), text, this);
         return true;
     }

@@ -17,6 +17,7 @@
 
 #include "traces/lessons/reports.h"
 #include "widgets/lessons/page_reading.h"
+#include "widgets/literals.h"
 #include "widgets/runs/runs_model.h"
 #include "widgets/style.h"
 
@@ -44,22 +45,22 @@ StepTools::StepTools(QWidget* parent) : QWidget(parent)
     m_layout = new QVBoxLayout(this);
     m_layout->setContentsMargins(0, 0, 0, 0);
     m_layout->setSpacing(8);
-    m_layout->addWidget(makeLabel(tr("Tools"), "title", this));
+    m_layout->addWidget(makeLabel(u"Tools"_s, "title", this));
     m_wheel = new WheelPasses(this);
     m_words = new QLineEdit(this);
-    m_words->setObjectName(QStringLiteral("editInWords"));
-    m_words->setPlaceholderText(tr("Type an edit, for example: move 3B0 after 3F0"));
-    m_words->setAccessibleName(tr("Typed edit"));
-    m_words->setToolTip(tr("move 3B0 after 3F0 · swap 1F0 1F1 · rank 3: 3F0 3B0 3F1 … · warmup 3,2,1,0 · split · lag "
-                           "0,1,2,3 · place 1F1 3 · set comm=0.5\n"
-                           "Press Enter to apply. Only the tools that this step allows work."));
+    m_words->setObjectName(u"editInWords"_s);
+    m_words->setPlaceholderText(u"Type an edit, for example: move 3B0 after 3F0"_s);
+    m_words->setAccessibleName(u"Typed edit"_s);
+    m_words->setToolTip(u"move 3B0 after 3F0 · swap 1F0 1F1 · rank 3: 3F0 3B0 3F1 … · warmup 3,2,1,0 · split · lag "
+                        "0,1,2,3 · place 1F1 3 · set comm=0.5\n"
+                        "Press Enter to apply. Only the tools that this step allows work."_s);
     connect(m_words, &QLineEdit::returnPressed, this, [this] {
         if (!m_words->text().trimmed().isEmpty()) emit editAsked(m_words->text().trimmed());
     });
     m_layout->addWidget(m_words);
     m_refusal = makeLabel({}, "worse", this, true);
     m_refusal->setWordWrap(true);
-    m_refusal->setAccessibleName(tr("Why it is not possible"));
+    m_refusal->setAccessibleName(u"Why it is not possible"_s);
     m_refusal->hide();
     m_layout->addWidget(m_refusal);
 }
@@ -110,8 +111,7 @@ void StepTools::setStep(const lessons::Lesson* lesson, const lessons::Step* step
     clear();
     m_canvas = canvas;
     const QString view = step == nullptr ? QString() : qs(step->view);
-    const bool explores = view == QLatin1String("explorer") || view == QLatin1String("plan"),
-               gaps = view == QLatin1String("gaps");
+    const bool explores = view == "explorer"_L1 || view == "plan"_L1, gaps = view == "gaps"_L1;
     setVisible(step != nullptr && (!step->allow.empty() || explores || gaps));
     setRefusal({});
     if (step == nullptr || lesson == nullptr) return;
@@ -122,25 +122,25 @@ void StepTools::setStep(const lessons::Lesson* lesson, const lessons::Step* step
     if (allowed("library") || allowed("plan")) {
         auto* box = new QComboBox(m_form);
         for (const std::string& name : lesson->uses) box->addItem(scheduleTitle(name), qs(name));
-        if (box->count() == 0) box->addItem(scheduleTitle("1f1b"), QStringLiteral("1f1b"));
+        if (box->count() == 0) box->addItem(scheduleTitle("1f1b"), u"1f1b"_s);
         connect(box, &QComboBox::activated, this,
-                [this, box] { emit editAsked(QStringLiteral("load ") + box->currentData().toString()); });
+                [this, box] { emit editAsked(u"load "_s + box->currentData().toString()); });
         m_fill.push_back([box](const lessons::Canvas& now) {
-            const int at = box->findData(qs(now.schedule.name).section(QLatin1Char(':'), 0, 0));
+            const int at = box->findData(qs(now.schedule.name).section(u':', 0, 0));
             if (at >= 0) box->setCurrentIndex(at);
         });
-        addRow(tr("Schedule"), box, tr("Puts this schedule on the canvas"));
+        addRow(u"Schedule"_s, box, u"Puts this schedule on the canvas"_s);
     }
     if (allowed("split")) {
         auto* row = new QWidget(m_form);
         auto* line = new QHBoxLayout(row);
         line->setContentsMargins(0, 0, 0, 0);
         line->addWidget(button(
-            tr("Split B"), tr("Splits every backward into I, the input gradient, followed by W, the weight gradient"),
-            QStringLiteral("split")));
-        line->addWidget(button(tr("Merge"), tr("Merges I and W back into one op"), QStringLiteral("merge")));
+            u"Split B"_s, u"Splits every backward into I, the input gradient, followed by W, the weight gradient"_s,
+            u"split"_s));
+        line->addWidget(button(u"Merge"_s, u"Merges I and W back into one op"_s, u"merge"_s));
         line->addStretch(1);
-        addRow(tr("Backward"), row, {});
+        addRow(u"Backward"_s, row, {});
     }
     if (allowed("warmup")) {
         auto* row = new QWidget(m_form);
@@ -153,14 +153,14 @@ void StepTools::setStep(const lessons::Lesson* lesson, const lessons::Step* step
             box->setRange(0, 64);
             box->setFixedWidth(52);
             box->setKeyboardTracking(false);
-            box->setAccessibleName(tr("Warm-up of rank %1").arg(rank));
+            box->setAccessibleName(u"Warm-up of rank %1"_s.arg(rank));
             boxes->push_back(box);
             line->addWidget(box);
             connect(box, &QSpinBox::valueChanged, this, [this, boxes] {
                 if (m_filling) return;
                 QStringList values;
                 for (const QSpinBox* one : *boxes) values << QString::number(one->value());
-                emit editAsked(QStringLiteral("warmup ") + values.join(QLatin1Char(',')));
+                emit editAsked(u"warmup "_s + values.join(u','));
             });
         }
         line->addStretch(1);
@@ -169,34 +169,33 @@ void StepTools::setStep(const lessons::Lesson* lesson, const lessons::Step* step
             for (std::size_t i = 0; i < boxes->size() && i < warmups.size(); ++i)
                 if (!(*boxes)[i]->hasFocus()) (*boxes)[i]->setValue(warmups[i]);
         });
-        addRow(tr("Warm-up"), row,
-               tr("Forwards of each rank before its first backward; then one forward and one backward in turn"));
+        addRow(u"Warm-up"_s, row,
+               u"Forwards of each rank before its first backward; then one forward and one backward in turn"_s);
     }
     if (allowed("layers")) {
         auto* field = new QLineEdit(m_form);
-        connect(field, &QLineEdit::returnPressed, this, [this, field] {
-            emit editAsked(QLatin1String("set layers=") + field->text().remove(QLatin1Char(' ')));
-        });
+        connect(field, &QLineEdit::returnPressed, this,
+                [this, field] { emit editAsked("set layers="_L1 + field->text().remove(u' ')); });
         m_fill.push_back([field](const lessons::Canvas& now) {
             QStringList values;
             for (const double layers : now.settings.layers) values << numberText(layers);
-            if (!field->hasFocus()) field->setText(values.join(QLatin1Char(',')));
+            if (!field->hasFocus()) field->setText(values.join(u','));
         });
-        addRow(tr("Layers"), field, tr("Layers of each stage, such as 4,4,3,1; press Enter to apply"));
+        addRow(u"Layers"_s, field, u"Layers of each stage, such as 4,4,3,1; press Enter to apply"_s);
     }
     if (allowed("recompute")) {
         auto* field = new QLineEdit(m_form);
         connect(field, &QLineEdit::returnPressed, this,
-                [this, field] { emit editAsked(QLatin1String("set recompute=") + field->text().trimmed()); });
+                [this, field] { emit editAsked("set recompute="_L1 + field->text().trimmed()); });
         m_fill.push_back([field](const lessons::Canvas& now) {
             if (!field->hasFocus()) field->setText(qs(now.settings.recompute));
         });
-        addRow(tr("Recompute"), field, tr("Stages that keep only their input: all, none, 0-2; press Enter to apply"));
-        auto* hoist = new QCheckBox(tr("as early as the rank is free"), m_form);
+        addRow(u"Recompute"_s, field, u"Stages that keep only their input: all, none, 0-2; press Enter to apply"_s);
+        auto* hoist = new QCheckBox(u"as early as the rank is free"_s, m_form);
         connect(hoist, &QCheckBox::clicked, this,
-                [this](bool on) { emit editAsked(QLatin1String("set hoist=") + QLatin1String(on ? "yes" : "no")); });
+                [this](bool on) { emit editAsked("set hoist="_L1 + QLatin1String(on ? "yes" : "no")); });
         m_fill.push_back([hoist](const lessons::Canvas& now) { hoist->setChecked(now.settings.hoist); });
-        addRow(tr("Issued"), hoist, tr("A recompute needs only the stored input, not the gradient"));
+        addRow(u"Issued"_s, hoist, u"A recompute needs only the stored input, not the gradient"_s);
     }
     if (allowed("shard")) {
         const auto choose = [this](const QString& label, const char* key,
@@ -206,7 +205,7 @@ void StepTools::setStep(const lessons::Lesson* lesson, const lessons::Step* step
             for (const auto& [title, value] : items) box->addItem(title, QString::fromLatin1(value));
             box->setAccessibleName(label);
             connect(box, &QComboBox::activated, this, [this, box, key] {
-                emit editAsked(QStringLiteral("set %1=%2").arg(QLatin1String(key), box->currentData().toString()));
+                emit editAsked(u"set %1=%2"_s.arg(QLatin1String(key), box->currentData().toString()));
             });
             m_fill.push_back([box, read](const lessons::Canvas& now) {
                 box->setCurrentIndex(std::max(0, box->findData(qs(read(now.settings)))));
@@ -215,36 +214,36 @@ void StepTools::setStep(const lessons::Lesson* lesson, const lessons::Step* step
         };
         using S = lessons::Settings;
         choose(
-            tr("Share"), "shard",
-            {{tr("nothing"), "none"},
-             {tr("optimizer state (ZeRO 1)"), "optimizer"},
-             {tr("and gradients (ZeRO 2)"), "gradients"},
-             {tr("and weights (ZeRO 3)"), "weights"}},
-            [](const S& s) { return s.shard; }, tr("What replicas share instead of each having all of it"));
+            u"Share"_s, "shard",
+            {{u"nothing"_s, "none"},
+             {u"optimizer state (ZeRO 1)"_s, "optimizer"},
+             {u"and gradients (ZeRO 2)"_s, "gradients"},
+             {u"and weights (ZeRO 3)"_s, "weights"}},
+            [](const S& s) { return s.shard; }, u"What replicas share instead of each having all of it"_s);
         choose(
-            tr("Gather"), "gather",
-            {{tr("once a batch"), "batch"},
-             {tr("one stage ahead"), "batch:prefetch=1"},
-             {tr("for each microbatch"), "microbatch"},
-             {tr("the same, one op ahead"), "microbatch:prefetch=1"}},
-            [](const S& s) { return s.gather; }, tr("When shared weights are gathered"));
+            u"Gather"_s, "gather",
+            {{u"once a batch"_s, "batch"},
+             {u"one stage ahead"_s, "batch:prefetch=1"},
+             {u"for each microbatch"_s, "microbatch"},
+             {u"the same, one op ahead"_s, "microbatch:prefetch=1"}},
+            [](const S& s) { return s.gather; }, u"When shared weights are gathered"_s);
         choose(
-            tr("Reduce"), "reduce",
-            {{tr("at the end"), "late"},
-             {tr("stage by stage"), "overlapped"},
-             {tr("each microbatch"), "microbatch"},
-             {tr("stage by stage, then update"), "stepped"}},
-            [](const S& s) { return s.reduce; }, tr("When gradients are summed over the replicas"));
+            u"Reduce"_s, "reduce",
+            {{u"at the end"_s, "late"},
+             {u"stage by stage"_s, "overlapped"},
+             {u"each microbatch"_s, "microbatch"},
+             {u"stage by stage, then update"_s, "stepped"}},
+            [](const S& s) { return s.reduce; }, u"When gradients are summed over the replicas"_s);
     }
     if (allowed("group")) {
         auto* box = new QComboBox(m_form);
         for (const auto& [title, rule] :
-             {std::pair(tr("just in time"), "just-in-time"), std::pair(tr("rank parity"), "rank-parity"),
-              std::pair(tr("grouped"), "grouped")})
+             {std::pair(u"just in time"_s, "just-in-time"), std::pair(u"rank parity"_s, "rank-parity"),
+              std::pair(u"grouped"_s, "grouped")})
             box->addItem(title, QLatin1String(rule));
         connect(box, &QComboBox::activated, this,
-                [this, box] { emit editAsked(QLatin1String("set lower=") + box->currentData().toString()); });
-        addRow(tr("Messages"), box, tr("The rule that inserts sends and receives into the order"));
+                [this, box] { emit editAsked("set lower="_L1 + box->currentData().toString()); });
+        addRow(u"Messages"_s, box, u"The rule that inserts sends and receives into the order"_s);
     }
     if (allowed("settings")) {
         // A slider over the values that matter, and a field for any other.
@@ -258,7 +257,7 @@ void StepTools::setStep(const lessons::Lesson* lesson, const lessons::Step* step
             slider->setAccessibleName(label);
             box->setParent(row);
             box->setFixedWidth(92);
-            box->setAccessibleName(tr("%1, value").arg(label));
+            box->setAccessibleName(u"%1, value"_s.arg(label));
             line->addWidget(slider, 1);
             line->addWidget(box);
             connect(slider, &QSlider::valueChanged, box, [box, slider, step_](int at) {
@@ -277,7 +276,7 @@ void StepTools::setStep(const lessons::Lesson* lesson, const lessons::Step* step
             box->setSpecialValueText(least);
             box->setKeyboardTracking(false);
             connect(box, &QSpinBox::valueChanged, this, [this, key](int value) {
-                if (!m_filling) emit editAsked(QStringLiteral("set %1=%2").arg(key).arg(value));
+                if (!m_filling) emit editAsked(u"set %1=%2"_s.arg(key).arg(value));
             });
             withSlider(label, box, low, high, 1, tip);
             m_fill.push_back([box, read](const lessons::Canvas& now) { box->setValue(read(now.settings)); });
@@ -292,52 +291,51 @@ void StepTools::setStep(const lessons::Lesson* lesson, const lessons::Step* step
             box->setKeyboardTracking(false);
             connect(box, &QDoubleSpinBox::valueChanged, this, [this, key](double value) {
                 if (!m_filling)
-                    emit editAsked(QStringLiteral("set ") + (key == QLatin1String("cap=%1") && value <= 0
-                                                                 ? QStringLiteral("cap=none")
-                                                                 : key.arg(numberText(value))));
+                    emit editAsked(u"set "_s +
+                                   (key == "cap=%1"_L1 && value <= 0 ? u"cap=none"_s : key.arg(numberText(value))));
             });
             withSlider(label, box, 0, high, step_, tip);
             m_fill.push_back([box, read](const lessons::Canvas& now) { box->setValue(read(now.settings)); });
         };
         using S = lessons::Settings;
         whole(
-            tr("Microbatches"), QStringLiteral("microbatches"), 1, 32, [](const S& s) { return s.microbatches; },
-            tr("m: microbatches per step"));
+            u"Microbatches"_s, u"microbatches"_s, 1, 32, [](const S& s) { return s.microbatches; },
+            u"m: microbatches per step"_s);
         whole(
-            tr("Chunks"), QStringLiteral("chunks"), 0, 8, [](const S& s) { return s.chunks; },
-            tr("v: stages per rank; minimum: the schedule default"), tr("default"));
+            u"Chunks"_s, u"chunks"_s, 0, 8, [](const S& s) { return s.chunks; },
+            u"v: stages per rank; minimum: the schedule default"_s, u"default"_s);
         number(
-            tr("Latency"), QStringLiteral("comm=%1"), 4, 0.125, [](const S& s) { return s.comm; },
-            tr("c: how long a message takes between ranks, in units"));
+            u"Latency"_s, u"comm=%1"_s, 4, 0.125, [](const S& s) { return s.comm; },
+            u"c: how long a message takes between ranks, in units"_s);
         number(
-            tr("W"), QStringLiteral("costs=W=%1"), 3, 0.25, [](const S& s) { return s.weightGrad; },
-            tr("How long a weight gradient takes, in units"));
+            u"W"_s, u"costs=W=%1"_s, 3, 0.25, [](const S& s) { return s.weightGrad; },
+            u"How long a weight gradient takes, in units"_s);
         number(
-            tr("Cap"), QStringLiteral("cap=%1"), 16, 1, [](const S& s) { return s.cap.value_or(0); },
-            tr("Activations that a rank may hold; minimum: any number"), tr("any"));
+            u"Cap"_s, u"cap=%1"_s, 16, 1, [](const S& s) { return s.cap.value_or(0); },
+            u"Activations that a rank may hold; minimum: any number"_s, u"any"_s);
     }
     const char* const edits[] = {"move", "place", "split", "warmup", "text"};
     if (!step->compare.empty() && std::any_of(std::begin(edits), std::end(edits), allowed)) {
-        auto* outlines = new QPushButton(tr("Outlines of %1").arg(scheduleTitle(step->compare)), m_form);
-        connect(outlines, &QPushButton::clicked, this, [this] { emit viewAsked(QStringLiteral("compare")); });
-        addRow(tr("Compare"), outlines,
-               tr("Outlines where its ops would be; again: hides them. Its figures are in Details  (Shift+O)"));
+        auto* outlines = new QPushButton(u"Outlines of %1"_s.arg(scheduleTitle(step->compare)), m_form);
+        connect(outlines, &QPushButton::clicked, this, [this] { emit viewAsked(u"compare"_s); });
+        addRow(u"Compare"_s, outlines,
+               u"Outlines where its ops would be; again: hides them. Its figures are in Details  (Shift+O)"_s);
     }
     if (explores || gaps) { // views that would cover the canvas open on request
-        auto* open = new QPushButton(explores ? tr("Open the explorer") : tr("Explain the longest gap"), m_form);
+        auto* open = new QPushButton(explores ? u"Open the explorer"_s : u"Explain the longest gap"_s, m_form);
         connect(open, &QPushButton::clicked, this, [this, view] { emit viewAsked(view); });
-        addRow(tr("Open"), open,
-               explores ? tr("Every schedule for a shape, costs and a memory cap; return with Learn ▸ Lessons")
-                        : tr("Press G for the next longest"));
+        addRow(u"Open"_s, open,
+               explores ? u"Every schedule for a shape, costs and a memory cap; return with Learn ▸ Lessons"_s
+                        : u"Press G for the next longest"_s);
     }
     auto* own = new QWidget(m_form);
     auto* line = new QHBoxLayout(own);
     line->setContentsMargins(0, 0, 0, 0);
-    auto* undo = new QPushButton(tr("Undo"), own);
-    undo->setToolTip(tr("Undoes the last change  (Ctrl+Z)"));
+    auto* undo = new QPushButton(u"Undo"_s, own);
+    undo->setToolTip(u"Undoes the last change  (Ctrl+Z)"_s);
     connect(undo, &QPushButton::clicked, this, &StepTools::undoAsked);
-    auto* reset = new QPushButton(tr("Restart the step"), own);
-    reset->setToolTip(tr("Resets the canvas to the start of the step"));
+    auto* reset = new QPushButton(u"Restart the step"_s, own);
+    reset->setToolTip(u"Resets the canvas to the start of the step"_s);
     connect(reset, &QPushButton::clicked, this, &StepTools::resetAsked);
     line->addWidget(undo);
     line->addWidget(reset);

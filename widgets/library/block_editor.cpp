@@ -13,6 +13,7 @@
 
 #include "schedules/heuristic/block_schedule.h"
 #include "schedules/timeline/timeline_of.h"
+#include "widgets/literals.h"
 #include "widgets/panel/panel_parts.h"
 #include "widgets/panel/side_panel.h"
 #include "widgets/sentence.h"
@@ -24,10 +25,10 @@ namespace {
 
 Block presetBlock(const QString& name, int devices)
 {
-    if (name == QLatin1String("v-min")) return vMinBlock(devices);
-    if (name == QLatin1String("v-zb")) return vZbBlock(devices);
-    if (name == QLatin1String("1f1b")) return oneForwardOneBackwardBlock(devices);
-    if (name == QLatin1String("v-half:turn=paper")) return vHalfBlock(devices, SpareSlot::FirstTurn);
+    if (name == "v-min"_L1) return vMinBlock(devices);
+    if (name == "v-zb"_L1) return vZbBlock(devices);
+    if (name == "1f1b"_L1) return oneForwardOneBackwardBlock(devices);
+    if (name == "v-half:turn=paper"_L1) return vHalfBlock(devices, SpareSlot::FirstTurn);
     return vHalfBlock(devices);
 }
 
@@ -59,8 +60,8 @@ Made madeOf(const Block& block, int microbatches)
 
 BlockEditor::BlockEditor(const Theme& theme, QWidget* parent) : QDialog(parent), m_theme(theme)
 {
-    setObjectName(QStringLiteral("blockEditor"));
-    setWindowTitle(tr("Building block"));
+    setObjectName(u"blockEditor"_s);
+    setWindowTitle(u"Building block"_s);
     auto* outer = new QVBoxLayout(this);
     outer->setContentsMargins(20, 18, 20, 16);
     outer->setSpacing(10);
@@ -83,21 +84,21 @@ BlockEditor::BlockEditor(const Theme& theme, QWidget* parent) : QDialog(parent),
         return box;
     };
     m_preset = new QComboBox(this);
-    m_preset->setObjectName(QStringLiteral("preset"));
-    for (const auto& [title, key] : {std::pair{tr("V-Min"), "v-min"},
-                                     {tr("V-Half"), "v-half"},
-                                     {tr("V-Half, as in the paper"), "v-half:turn=paper"},
-                                     {tr("V-ZB"), "v-zb"},
-                                     {tr("1F1B"), "1f1b"}})
+    m_preset->setObjectName(u"preset"_s);
+    for (const auto& [title, key] : {std::pair{u"V-Min"_s, "v-min"},
+                                     {u"V-Half"_s, "v-half"},
+                                     {u"V-Half, as in the paper"_s, "v-half:turn=paper"},
+                                     {u"V-ZB"_s, "v-zb"},
+                                     {u"1F1B"_s, "1f1b"}})
         m_preset->addItem(title, QString::fromLatin1(key));
     m_devices = spin("devices", 1, 32, 4);
     m_interval = spin("interval", 1, 96, 6);
     m_microbatches = spin("microbatches", 1, 1024, 8);
-    field(tr("Start from"), m_preset, tr("A block from the papers; choosing one discards your changes."));
-    field(tr("Devices"), m_devices, tr("Ranks; changing the number starts again from the paper's block."));
-    field(tr("Interval"), m_interval,
-          tr("Slots from one microbatch to the next; 3 per chunk keep a device busy all the time."));
-    field(tr("Microbatches"), m_microbatches, tr("Number of repetitions of the block."));
+    field(u"Start from"_s, m_preset, u"A block from the papers; choosing one discards your changes."_s);
+    field(u"Devices"_s, m_devices, u"Ranks; changing the number starts again from the paper's block."_s);
+    field(u"Interval"_s, m_interval,
+          u"Slots from one microbatch to the next; 3 per chunk keep a device busy all the time."_s);
+    field(u"Microbatches"_s, m_microbatches, u"Number of repetitions of the block."_s);
     head->addStretch(1);
     outer->addLayout(head);
 
@@ -117,26 +118,26 @@ BlockEditor::BlockEditor(const Theme& theme, QWidget* parent) : QDialog(parent),
     m_state = new ViewState(this);
     m_state->setShowsCommunication(false);
     m_timeline = new TimelineView(m_state, this);
-    m_timeline->setObjectName(QStringLiteral("blockTimeline"));
-    m_timeline->setTitle(tr("Schedule"));
+    m_timeline->setObjectName(u"blockTimeline"_s);
+    m_timeline->setTitle(u"Schedule"_s);
     m_timeline->setTheme(theme);
     outer->addWidget(m_timeline, 3);
 
     auto* lower = new QHBoxLayout;
     lower->setSpacing(24);
-    m_figures = new PanelSection(tr("Block figures"), this);
+    m_figures = new PanelSection(u"Block figures"_s, this);
     m_figures->setRuled(false);
     lower->addWidget(m_figures, 3);
     auto* texts = new QVBoxLayout;
-    texts->addWidget(makeLabel(tr("As text"), "title", this));
+    texts->addWidget(makeLabel(u"As text"_s, "title", this));
     m_text = new QPlainTextEdit(this);
-    m_text->setObjectName(QStringLiteral("blockText"));
-    m_text->setAccessibleName(tr("The block as text"));
+    m_text->setObjectName(u"blockText"_s);
+    m_text->setAccessibleName(u"The block as text"_s);
     m_text->setTabChangesFocus(true);
     m_text->setLineWrapMode(QPlainTextEdit::NoWrap);
-    m_text->setStyleSheet(QStringLiteral("font-family: \"DejaVu Sans Mono\", monospace; font-size: 11px;"));
+    m_text->setStyleSheet(u"font-family: \"DejaVu Sans Mono\", monospace; font-size: 11px;"_s);
     m_text->setFixedHeight(120);
-    m_text->setToolTip(tr("Device, then each pass with its slot; editable."));
+    m_text->setToolTip(u"Device, then each pass with its slot; editable."_s);
     texts->addWidget(m_text);
     texts->addStretch(1);
     lower->addLayout(texts, 4);
@@ -144,10 +145,10 @@ BlockEditor::BlockEditor(const Theme& theme, QWidget* parent) : QDialog(parent),
 
     auto* bottom = new QHBoxLayout;
     bottom->addStretch(1);
-    auto* cancel = new QPushButton(tr("Cancel"), this);
+    auto* cancel = new QPushButton(u"Cancel"_s, this);
     cancel->setAutoDefault(false);
-    m_create = new QPushButton(tr("Create schedule"), this);
-    m_create->setObjectName(QStringLiteral("primary"));
+    m_create = new QPushButton(u"Create schedule"_s, this);
+    m_create->setObjectName(u"primary"_s);
     m_create->setDefault(true);
     bottom->addWidget(cancel);
     bottom->addWidget(m_create);
@@ -190,7 +191,7 @@ BlockEditor::BlockEditor(const Theme& theme, QWidget* parent) : QDialog(parent),
         emit createAsked(m_schedule);
         accept();
     });
-    choose(QStringLiteral("v-half"), 4, 8);
+    choose(u"v-half"_s, 4, 8);
     // it covers the window
     const QSize most = parentWidget() != nullptr ? parentWidget()->window()->size() - QSize(40, 20) : QSize(1120, 860);
     resize(QSize(1120, 860).boundedTo(most));
@@ -263,32 +264,31 @@ void BlockEditor::make()
 void BlockEditor::fillFigures()
 {
     m_figures->clear();
-    m_figures->addRow(tr("Valid"), m_valid ? tr("yes") : tr("no"),
-                      tr("Every pass has its own slot modulo the interval and follows its inputs."),
+    m_figures->addRow(u"Valid"_s, m_valid ? u"yes"_s : u"no"_s,
+                      u"Every pass has its own slot modulo the interval and follows its inputs."_s,
                       m_valid ? PanelSection::Tone::Better : PanelSection::Tone::Worse);
     if (!m_valid) return;
     const BlockFigures figures = figuresOf(m_block);
     const auto list = [](const auto& values, auto text) {
         QStringList parts;
         for (const auto& value : values) parts << text(value);
-        return parts.join(QLatin1String("  "));
+        return parts.join("  "_L1);
     };
     const int chunks = m_block.chunks;
-    m_figures->addRow(tr("Lifespans by device, slots"),
+    m_figures->addRow(u"Lifespans by device, slots"_s,
                       list(figures.lifespan,
                            [chunks](const auto& span) {
-                               return chunks == 1 ? QString::number(span[0])
-                                                  : QStringLiteral("%1+%2").arg(span[0]).arg(span[1]);
+                               return chunks == 1 ? QString::number(span[0]) : u"%1+%2"_s.arg(span[0]).arg(span[1]);
                            }),
-                      tr("From F's start to W's end, by chunk: how long an activation is held."));
-    m_figures->addRow(tr("Peak bound by device, chunks"),
+                      u"From F's start to W's end, by chunk: how long an activation is held."_s);
+    m_figures->addRow(u"Peak bound by device, chunks"_s,
                       list(figures.peakBound, [](int peak) { return QString::number(peak); }),
-                      tr("Sum over chunks of lifespan ÷ interval, rounded up: the activations held at the same time "
-                         "while the block repeats."));
+                      u"Sum over chunks of lifespan ÷ interval, rounded up: the activations held at the same time "
+                      "while the block repeats."_s);
     if (!m_panel || m_pending) return;
-    m_figures->addRow(tr("Step time"), durationText(m_panel->duration, m_panel->units), definition::makespan());
-    m_figures->addRow(tr("Bubble ratio"), percentText(m_panel->bubbleFraction), definition::bubbleRatio());
-    m_figures->addRow(tr("Peak of the schedule"), bytesText(m_panel->peak, m_panel->units),
+    m_figures->addRow(u"Step time"_s, durationText(m_panel->duration, m_panel->units), definition::makespan());
+    m_figures->addRow(u"Bubble ratio"_s, percentText(m_panel->bubbleFraction), definition::bubbleRatio());
+    m_figures->addRow(u"Peak of the schedule"_s, bytesText(m_panel->peak, m_panel->units),
                       definition::peakActivation());
 }
 

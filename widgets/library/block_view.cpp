@@ -9,6 +9,7 @@
 #include <QPainter>
 
 #include "schedules/model/kinds.h"
+#include "widgets/literals.h"
 #include "widgets/sentence.h"
 #include "widgets/timeline/geometry.h"
 #include "widgets/timeline/slice_shapes.h"
@@ -61,9 +62,9 @@ BlockView::BlockView(QWidget* parent) : ThemedWidget(parent)
 {
     loadFonts();
     setFocusPolicy(Qt::StrongFocus);
-    setObjectName(QStringLiteral("blockView"));
-    setAccessibleName(tr("Building block"));
-    setToolTip(tr("Drag a pass to another slot, or press Ctrl+Left or Ctrl+Right. The arrow keys select a pass."));
+    setObjectName(u"blockView"_s);
+    setAccessibleName(u"Building block"_s);
+    setToolTip(u"Drag a pass to another slot, or press Ctrl+Left or Ctrl+Right. The arrow keys select a pass."_s);
 }
 
 void BlockView::setBlock(const Block& block)
@@ -86,7 +87,7 @@ void BlockView::select(const std::optional<BlockPass>& pass)
     m_selected = pass;
     if (pass)
         setAccessibleDescription(
-            tr("%1 on device %2 in slot %3").arg(labelOf(*pass)).arg(pass->device).arg(slotOf(m_block, *pass)));
+            u"%1 on device %2 in slot %3"_s.arg(labelOf(*pass)).arg(pass->device).arg(slotOf(m_block, *pass)));
     emit selectionChanged();
     update();
 }
@@ -137,7 +138,7 @@ void BlockView::paintEvent(QPaintEvent*)
         p.fillRect(QRectF(x, rule ? 4 : top - 4, 1, height()), rule ? t.faint : t.grid);
         if (rule) {
             p.setPen(t.secondary);
-            p.drawText(QPointF(x + 4, 15), tr("slot %1").arg(slot));
+            p.drawText(QPointF(x + 4, 15), u"slot %1"_s.arg(slot));
         }
     }
     const double right = left + count * w;
@@ -145,7 +146,7 @@ void BlockView::paintEvent(QPaintEvent*)
         p.setFont(fontOf(FontRole::Rank));
         p.setPen(t.text);
         p.drawText(QRectF(10, rowTop(d), left - 12, rowHeight), Qt::AlignVCenter | Qt::AlignLeft,
-                   tr("Device %1").arg(d));
+                   u"Device %1"_s.arg(d));
         const std::vector<BlockPass> passes = passesOf(m_full, d);
         // Microbatches after this one, and those before it: the same passes, whole intervals away.
         p.setOpacity(t.dark ? 0.24 : 0.2);

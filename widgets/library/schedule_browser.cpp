@@ -16,6 +16,7 @@
 
 #include "widgets/background.h"
 #include "widgets/library/schedule_groups.h"
+#include "widgets/literals.h"
 #include "widgets/panel/panel_parts.h"
 #include "widgets/style.h"
 #include "widgets/timeline/legend.h"
@@ -37,8 +38,8 @@ QLabel* wrapped(const char* role, QWidget* parent)
 
 ScheduleBrowser::ScheduleBrowser(const Theme& theme, QWidget* parent) : QDialog(parent), m_theme(theme)
 {
-    setObjectName(QStringLiteral("newSchedule"));
-    setWindowTitle(tr("New schedule from the library"));
+    setObjectName(u"newSchedule"_s);
+    setWindowTitle(u"New schedule from the library"_s);
     auto* outer = new QVBoxLayout(this);
     outer->setContentsMargins(20, 18, 20, 16);
     outer->setSpacing(12);
@@ -50,16 +51,16 @@ ScheduleBrowser::ScheduleBrowser(const Theme& theme, QWidget* parent) : QDialog(
     left->setSpacing(8);
     columns->addLayout(left);
     m_search = new QLineEdit(this);
-    m_search->setObjectName(QStringLiteral("search"));
-    m_search->setPlaceholderText(tr("Search, also by other tools' names"));
-    m_search->setAccessibleName(tr("Search"));
+    m_search->setObjectName(u"search"_s);
+    m_search->setPlaceholderText(u"Search, also by other tools' names"_s);
+    m_search->setAccessibleName(u"Search"_s);
     m_search->setClearButtonEnabled(true);
     m_search->setFixedWidth(262);
     m_search->installEventFilter(this);
     left->addWidget(m_search);
     m_list = new QListWidget(this);
-    m_list->setObjectName(QStringLiteral("boxed"));
-    m_list->setAccessibleName(tr("Schedules"));
+    m_list->setObjectName(u"boxed"_s);
+    m_list->setAccessibleName(u"Schedules"_s);
     m_list->setFixedWidth(262);
     m_list->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     m_list->setTextElideMode(Qt::ElideRight);
@@ -75,18 +76,18 @@ ScheduleBrowser::ScheduleBrowser(const Theme& theme, QWidget* parent) : QDialog(
     auto* bottom = new QHBoxLayout;
     bottom->setSpacing(8);
     m_fault = wrapped("worse", this);
-    m_fault->setObjectName(QStringLiteral("fault"));
+    m_fault->setObjectName(u"fault"_s);
     m_nearest = new QPushButton(this);
-    m_nearest->setObjectName(QStringLiteral("nearest"));
-    m_nearest->setToolTip(tr("The nearest shape that this schedule supports"));
-    auto* cancel = new QPushButton(tr("Cancel"), this);
-    m_block = new QPushButton(tr("Building block…"), this);
-    m_block->setToolTip(tr("The repeated block and its interval; its offsets can be edited"));
-    m_train = new QPushButton(tr("Train it…"), this);
-    m_train->setToolTip(tr("Opens the record dialog with this schedule and shape"));
-    m_create = new QPushButton(tr("Create"), this);
-    m_create->setObjectName(QStringLiteral("primary"));
-    m_create->setToolTip(tr("Opens it as a simulated run"));
+    m_nearest->setObjectName(u"nearest"_s);
+    m_nearest->setToolTip(u"The nearest shape that this schedule supports"_s);
+    auto* cancel = new QPushButton(u"Cancel"_s, this);
+    m_block = new QPushButton(u"Building block…"_s, this);
+    m_block->setToolTip(u"The repeated block and its interval; its offsets can be edited"_s);
+    m_train = new QPushButton(u"Train it…"_s, this);
+    m_train->setToolTip(u"Opens the record dialog with this schedule and shape"_s);
+    m_create = new QPushButton(u"Create"_s, this);
+    m_create->setObjectName(u"primary"_s);
+    m_create->setToolTip(u"Opens it as a simulated run"_s);
     for (QPushButton* button : {m_nearest, cancel, m_block, m_train}) button->setAutoDefault(false);
     m_create->setDefault(true);
     bottom->addWidget(m_fault, 1);
@@ -121,7 +122,7 @@ ScheduleBrowser::ScheduleBrowser(const Theme& theme, QWidget* parent) : QDialog(
     m_nearest->hide();
     m_block->hide();
     fillList();
-    choose(QStringLiteral("1f1b"));
+    choose(u"1f1b"_s);
     // it covers the window
     const QSize most = parentWidget() != nullptr ? parentWidget()->window()->size() - QSize(40, 20) : QSize(1180, 800);
     resize(QSize(1180, 800).boundedTo(most));
@@ -133,7 +134,7 @@ ScheduleBrowser::~ScheduleBrowser() = default;
 QWidget* ScheduleBrowser::buildPage()
 {
     auto* page = new QWidget(this);
-    page->setObjectName(QStringLiteral("panelBody"));
+    page->setObjectName(u"panelBody"_s);
     auto* layout = new QVBoxLayout(page);
     layout->setContentsMargins(18, 16, 18, 12);
     layout->setSpacing(8);
@@ -146,14 +147,14 @@ QWidget* ScheduleBrowser::buildPage()
 
     m_state = new ViewState(this);
     m_view = new TimelineView(m_state, page);
-    m_view->setObjectName(QStringLiteral("preview"));
-    m_view->setAccessibleName(tr("Timeline of the schedule"));
-    m_view->setTitle(tr("Preview"));
+    m_view->setObjectName(u"preview"_s);
+    m_view->setAccessibleName(u"Timeline of the schedule"_s);
+    m_view->setTitle(u"Preview"_s);
     m_view->setTheme(m_theme);
     m_legend = new Legend(page);
     m_legend->setTheme(m_theme);
     m_drawn = wrapped("faint", page);
-    m_drawn->setText(tr("Simulating…"));
+    m_drawn->setText(u"Simulating…"_s);
     layout->addWidget(m_view);
     layout->addWidget(m_legend);
     layout->addWidget(m_drawn);
@@ -199,28 +200,28 @@ QWidget* ScheduleBrowser::buildPage()
         });
         return box;
     };
-    form->addWidget(makeLabel(tr("Shape"), "title", page), row, 0, 1, 2);
-    form->addWidget(makeLabel(tr("Costs, in units"), "title", page), row++, 2, 1, 2);
+    form->addWidget(makeLabel(u"Shape"_s, "title", page), row, 0, 1, 2);
+    form->addWidget(makeLabel(u"Costs, in units"_s, "title", page), row++, 2, 1, 2);
     m_ranks = whole("ranks", 1, 2048, 4);
     m_microbatches = whole("microbatches", 1, 4096, 8);
     m_chunks = whole("chunks", 0, 64, 0);
-    m_chunks->setSpecialValueText(tr("schedule default"));
+    m_chunks->setSpecialValueText(u"schedule default"_s);
     m_forward = real("forward", 1);
     m_forward->setMinimum(0.01);
     m_input = real("inputGrad", 1);
     m_weight = real("weightGrad", 1);
     m_latency = real("latency", 0);
-    place(0, tr("Ranks"), m_ranks, tr("Devices, each with a part of the model."));
-    place(2, tr("Forward F"), m_forward, tr("Time of F for one microbatch over a rank's share of the model."));
+    place(0, u"Ranks"_s, m_ranks, u"Devices, each with a part of the model."_s);
+    place(2, u"Forward F"_s, m_forward, u"Time of F for one microbatch over a rank's share of the model."_s);
     ++row;
-    place(0, tr("Microbatches"), m_microbatches, tr("Parts of a batch that run one after another."));
-    place(2, tr("Input gradient I"), m_input,
-          tr("Time of I; zero-bubble papers call it B. A full backward takes I + W."));
+    place(0, u"Microbatches"_s, m_microbatches, u"Parts of a batch that run one after another."_s);
+    place(2, u"Input gradient I"_s, m_input,
+          u"Time of I; zero-bubble papers call it B. A full backward takes I + W."_s);
     ++row;
-    place(0, tr("Stages per rank"), m_chunks, tr("Chunks per rank; schedules with a fixed number ignore it."));
-    place(2, tr("Weight gradient W"), m_weight, tr("Time of W."));
+    place(0, u"Stages per rank"_s, m_chunks, u"Chunks per rank; schedules with a fixed number ignore it."_s);
+    place(2, u"Weight gradient W"_s, m_weight, u"Time of W."_s);
     ++row;
-    place(2, tr("Link latency"), m_latency, tr("Time of a message between ranks."));
+    place(2, u"Link latency"_s, m_latency, u"Time of a message between ranks."_s);
     m_parameterBox = new QWidget(page);
     m_parameters = new QGridLayout(m_parameterBox);
     m_parameters->setContentsMargins(0, 8, 0, 0);
@@ -232,7 +233,7 @@ QWidget* ScheduleBrowser::buildPage()
     fields->addWidget(m_parameterBox);
     fields->addStretch(1);
     halves->addLayout(fields, 5);
-    m_figures = new PanelSection(tr("Figures"), page);
+    m_figures = new PanelSection(u"Figures"_s, page);
     m_figures->setRuled(false);
     m_figures->setTheme(m_theme);
     auto* right = new QVBoxLayout;
@@ -247,10 +248,10 @@ QWidget* ScheduleBrowser::buildPage()
         layout->addWidget(label);
         return label;
     };
-    m_constraints = text(tr("Constraints"), "value");
-    m_formulas = text(tr("Formulas"), "code");
-    m_paper = text(tr("Paper"), "value");
-    m_aliases = text(tr("Other names"), "secondary");
+    m_constraints = text(u"Constraints"_s, "value");
+    m_formulas = text(u"Formulas"_s, "code");
+    m_paper = text(u"Paper"_s, "value");
+    m_aliases = text(u"Other names"_s, "secondary");
     layout->addStretch(1);
     return page;
 }
@@ -267,9 +268,9 @@ void ScheduleBrowser::fillList()
         font.setWeight(QFont::DemiBold);
         head->setFont(font);
         for (const ScheduleInfo* info : groups[g]) {
-            auto* item = new QListWidgetItem(words(info->title).section(QLatin1String(" ("), 0, 0), m_list);
+            auto* item = new QListWidgetItem(words(info->title).section(" ("_L1, 0, 0), m_list);
             item->setData(nameRole, words(info->name));
-            item->setToolTip(words(info->title) + QLatin1Char('\n') + words(info->summary));
+            item->setToolTip(words(info->title) + u'\n' + words(info->summary));
         }
     }
 }

@@ -7,25 +7,22 @@
 #include <QStringList>
 
 #include "widgets/library/schedule_preview.h"
+#include "widgets/literals.h"
 
 namespace stagewright {
-
-struct GroupText {
-    Q_DECLARE_TR_FUNCTIONS(ScheduleBrowser)
-};
 
 QString words(std::string_view text) { return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size())); }
 
 QString titleOf(ScheduleGroup group)
 {
     switch (group) {
-    case ScheduleGroup::OneStage: return GroupText::tr("One stage on each rank");
-    case ScheduleGroup::SeveralStages: return GroupText::tr("Several stages on each rank");
-    case ScheduleGroup::SplitBackward: return GroupText::tr("Backward in two parts");
-    case ScheduleGroup::TwoChains: return GroupText::tr("Several chains through the ranks");
-    case ScheduleGroup::Slices: return GroupText::tr("Sequence slices");
-    case ScheduleGroup::Recompute: return GroupText::tr("Recomputation");
-    case ScheduleGroup::Stale: return GroupText::tr("No flush: older weights");
+    case ScheduleGroup::OneStage: return u"One stage on each rank"_s;
+    case ScheduleGroup::SeveralStages: return u"Several stages on each rank"_s;
+    case ScheduleGroup::SplitBackward: return u"Backward in two parts"_s;
+    case ScheduleGroup::TwoChains: return u"Several chains through the ranks"_s;
+    case ScheduleGroup::Slices: return u"Sequence slices"_s;
+    case ScheduleGroup::Recompute: return u"Recomputation"_s;
+    case ScheduleGroup::Stale: return u"No flush: older weights"_s;
     }
     return {};
 }
@@ -62,9 +59,8 @@ ScheduleGroup groupOf(const ScheduleInfo& info)
 
 bool matches(const ScheduleInfo& info, const QString& text)
 {
-    const QString all =
-        words(info.title) + QLatin1Char(' ') + words(info.name) + QLatin1Char(' ') + words(info.aliases);
-    for (const QString& word : text.split(QLatin1Char(' '), Qt::SkipEmptyParts))
+    const QString all = words(info.title) + u' ' + words(info.name) + u' ' + words(info.aliases);
+    for (const QString& word : text.split(u' ', Qt::SkipEmptyParts))
         if (!all.contains(word, Qt::CaseInsensitive)) return false;
     return true;
 }

@@ -14,6 +14,7 @@
 
 #include "widgets/library/schedule_browser.h"
 #include "widgets/library/schedule_groups.h"
+#include "widgets/literals.h"
 #include "widgets/numbers.h"
 #include "widgets/panel/panel_parts.h"
 #include "widgets/panel/side_panel.h"
@@ -45,10 +46,10 @@ void ScheduleBrowser::showPage()
     m_constraints->setText(words(m_info->constraints));
     m_formulas->setText(words(m_info->formulas));
     m_formulas->setVisible(!m_info->formulas.empty());
-    m_aliases->setText(m_info->aliases.empty() ? tr("none") : words(m_info->aliases));
+    m_aliases->setText(m_info->aliases.empty() ? u"none"_s : words(m_info->aliases));
     m_chunks->setEnabled(m_info->fixedChunks <= 0);
-    m_chunks->setSpecialValueText(m_info->fixedChunks > 0 ? tr("always %1").arg(m_info->fixedChunks)
-                                                          : tr("default: %1").arg(m_info->defaultChunks));
+    m_chunks->setSpecialValueText(m_info->fixedChunks > 0 ? u"always %1"_s.arg(m_info->fixedChunks)
+                                                          : u"default: %1"_s.arg(m_info->defaultChunks));
     if (m_info->fixedChunks > 0) m_chunks->setValue(0);
     m_block->setVisible(m_info->name == "v-min" || m_info->name == "v-half" || m_info->name == "v-zb");
     fillParameters();
@@ -66,7 +67,7 @@ void ScheduleBrowser::fillParameters()
     }
     m_parameterBox->setVisible(!m_info->parameters.empty());
     if (m_info->parameters.empty()) return;
-    m_parameters->addWidget(makeLabel(tr("Parameters"), "title", m_parameterBox), 0, 0, 1, 3);
+    m_parameters->addWidget(makeLabel(u"Parameters"_s, "title", m_parameterBox), 0, 0, 1, 3);
     const auto changed = [this] {
         m_pending = true;
         m_wait.start();
@@ -75,32 +76,32 @@ void ScheduleBrowser::fillParameters()
     for (const ScheduleParameter& parameter : m_info->parameters) {
         const QString title = words(parameter.name), meaning = words(parameter.meaning),
                       fallback = words(parameter.fallback);
-        const QStringList values = words(parameter.values).split(QLatin1Char('|'));
-        const bool number = values.contains(QLatin1String("whole")) || values.contains(QLatin1String("real"));
+        const QStringList values = words(parameter.values).split(u'|');
+        const bool number = values.contains("whole"_L1) || values.contains("real"_L1);
         QWidget* editor = nullptr;
-        if (values == QStringList{QStringLiteral("whole")}) {
+        if (values == QStringList{u"whole"_s}) {
             auto* box = new QSpinBox(m_parameterBox);
             box->setRange(1, 1'000'000);
             box->setValue(fallback.toInt());
             connect(box, &QSpinBox::valueChanged, this, changed);
             editor = box;
-        } else if (values == QStringList{QStringLiteral("real")}) {
+        } else if (values == QStringList{u"real"_s}) {
             auto* line = new QLineEdit(fallback, m_parameterBox);
             connect(line, &QLineEdit::textChanged, this, changed);
             editor = line;
         } else { // alternatives, perhaps with a number as one of them
             auto* box = new QComboBox(m_parameterBox);
             for (const QString& value : values)
-                if (value != QLatin1String("whole") && value != QLatin1String("real")) box->addItem(value);
+                if (value != "whole"_L1 && value != "real"_L1) box->addItem(value);
             box->setEditable(number);
             if (number) box->setInsertPolicy(QComboBox::NoInsert);
             box->setCurrentText(fallback);
             connect(box, &QComboBox::currentTextChanged, this, changed);
             editor = box;
         }
-        editor->setObjectName(QStringLiteral("parameter-") + title);
+        editor->setObjectName(u"parameter-"_s + title);
         editor->setAccessibleName(title);
-        editor->setToolTip(tr("%1\nDefault: %2").arg(meaning, fallback));
+        editor->setToolTip(u"%1\nDefault: %2"_s.arg(meaning, fallback));
         editor->setMinimumWidth(96);
         auto* label = makeLabel(title, "secondary", m_parameterBox);
         label->setBuddy(editor);
@@ -125,8 +126,7 @@ QString ScheduleBrowser::name() const
     QString text = words(m_info->name);
     for (const Field& field : m_fields) {
         const QString value = field.value();
-        if (value != words(field.parameter->fallback))
-            text += QStringLiteral(":%1=%2").arg(words(field.parameter->name), value);
+        if (value != words(field.parameter->fallback)) text += u":%1=%2"_s.arg(words(field.parameter->name), value);
     }
     return text;
 }
@@ -158,7 +158,7 @@ void ScheduleBrowser::ask()
     m_wait.stop();
     if (m_info == nullptr) return;
     m_pending = true;
-    m_drawn->setText(tr("Simulating…"));
+    m_drawn->setText(u"Simulating…"_s);
     m_create->setEnabled(false);
     m_train->setEnabled(false);
     const PreviewRequest request{name().toStdString(), shape(), costs()};
@@ -177,15 +177,14 @@ void ScheduleBrowser::present(SchedulePreview preview)
     m_preview = std::move(preview);
     const bool made = !m_preview.fault;
     QString text = made ? QString() : QString::fromStdString(m_preview.fault->message);
-    if (!made && !m_preview.fault->remedy.empty())
-        text += QStringLiteral("; ") + QString::fromStdString(m_preview.fault->remedy);
+    if (!made && !m_preview.fault->remedy.empty()) text += u"; "_s + QString::fromStdString(m_preview.fault->remedy);
     m_fault->setText(sentence(text));
     m_nearest->setVisible(m_preview.nearest.has_value());
     if (const auto& nearest = m_preview.nearest) {
-        QString shape = tr("%1 × %2").arg(nearest->ranks).arg(nearest->microbatches);
+        QString shape = u"%1 × %2"_s.arg(nearest->ranks).arg(nearest->microbatches);
         if (nearest->chunks != m_chunks->value())
-            shape += nearest->chunks == 0 ? tr(", default stages") : tr(", %1 stages per rank").arg(nearest->chunks);
-        m_nearest->setText(tr("Use %1").arg(shape));
+            shape += nearest->chunks == 0 ? u", default stages"_s : u", %1 stages per rank"_s.arg(nearest->chunks);
+        m_nearest->setText(u"Use %1"_s.arg(shape));
     }
     m_create->setEnabled(made);
     m_train->setEnabled(made);
@@ -200,12 +199,12 @@ void ScheduleBrowser::present(SchedulePreview preview)
         m_view->setFixedHeight(std::min(320, m_view->sizeHint().height()));
         m_state->fitAll();
         m_legend->setPanels({m_preview.panel});
-        m_drawn->setText(tr("%1, simulated with the costs below; 1 unit is the time of one F at cost 1. Keys and mouse "
-                            "work as in the timeline.")
-                             .arg(countText(static_cast<qint64>(m_preview.ops), tr("1 op"), tr("%L1 ops"))));
+        m_drawn->setText(
+            u"%1, simulated with the costs below; 1 unit is the time of one F at cost 1. Keys and mouse "
+            "work as in the timeline."_s.arg(countText(static_cast<qint64>(m_preview.ops), u"1 op"_s, u"%L1 ops"_s)));
     } else {
         m_view->setPanels({});
-        m_drawn->setText(made ? tr("Too many ops for a preview (%L1); press Create to see them.").arg(m_preview.ops)
+        m_drawn->setText(made ? u"Too many ops for a preview (%L1); press Create to see them."_s.arg(m_preview.ops)
                               : QString());
     }
     m_drawn->setVisible(!m_drawn->text().isEmpty());
@@ -218,32 +217,31 @@ void ScheduleBrowser::fillFigures()
     m_figures->setVisible(!m_preview.fault);
     if (m_preview.fault) return;
     const Units units{rankShare, activationShare};
-    m_figures->addRow(tr("Stages × microbatches"),
-                      QStringLiteral("%1 × %2").arg(m_preview.stages).arg(m_microbatches->value()));
-    m_figures->addRow(tr("Step time"), durationText(m_preview.makespan, units), definition::makespan());
+    m_figures->addRow(u"Stages × microbatches"_s, u"%1 × %2"_s.arg(m_preview.stages).arg(m_microbatches->value()));
+    m_figures->addRow(u"Step time"_s, durationText(m_preview.makespan, units), definition::makespan());
     if (m_preview.closed.makespan >= 0) {
         const double off = static_cast<double>(m_preview.makespan) / rankShare - m_preview.closed.makespan;
-        m_figures->addRow(tr("by the formula"), unitsText(m_preview.closed.makespan),
-                          tr("Closed form at these costs; the simulation differs by %1.").arg(unitsText(off)),
+        m_figures->addRow(u"by the formula"_s, unitsText(m_preview.closed.makespan),
+                          u"Closed form at these costs; the simulation differs by %1."_s.arg(unitsText(off)),
                           std::abs(off) < 0.005 ? PanelSection::Tone::Better : PanelSection::Tone::Plain);
     }
-    m_figures->addRow(tr("Span of a rank"), durationText(m_preview.span, units),
-                      tr("Longest time from the first start to the last end on any rank."));
-    m_figures->addRow(tr("Bubble ratio"), percentText(m_preview.bubbleFraction), definition::bubbleRatio());
+    m_figures->addRow(u"Span of a rank"_s, durationText(m_preview.span, units),
+                      u"Longest time from the first start to the last end on any rank."_s);
+    m_figures->addRow(u"Bubble ratio"_s, percentText(m_preview.bubbleFraction), definition::bubbleRatio());
     m_figures->addRow(
-        tr("Bubble rate by span"), percentText(m_preview.bubbleRateSpan),
-        tr("1 − ideal ÷ span, as in zero-bubble papers; ideal is the busy time of the rank with the longest span."));
+        u"Bubble rate by span"_s, percentText(m_preview.bubbleRateSpan),
+        u"1 − ideal ÷ span, as in zero-bubble papers; ideal is the busy time of the rank with the longest span."_s);
     const auto peaks = [&](const auto& list, auto text) {
         QStringList parts;
         if (list.size() <= 8) {
             for (const auto& peak : list) parts << text(peak);
-            return parts.join(QLatin1String("  "));
+            return parts.join("  "_L1);
         }
         const auto [low, high] = std::minmax_element(list.begin(), list.end());
-        return tr("%1 … %2").arg(text(*low), text(*high));
+        return u"%1 … %2"_s.arg(text(*low), text(*high));
     };
     const auto share = [](double value) { return shortText(value); };
-    m_figures->addRow(tr("Peak by rank, activations"),
+    m_figures->addRow(u"Peak by rank, activations"_s,
                       peaks(m_preview.peaks, [&](Bytes b) { return share(static_cast<double>(b) / activationShare); }),
                       definition::peakActivation());
     if (!m_preview.closed.peakActivation.empty()) {
@@ -251,14 +249,14 @@ void ScheduleBrowser::fillFigures()
         for (std::size_t r = 0; r < std::min(m_preview.peaks.size(), m_preview.closed.peakActivation.size()); ++r)
             off = std::max(off, std::abs(static_cast<double>(m_preview.peaks[r]) / activationShare -
                                          m_preview.closed.peakActivation[r]));
-        m_figures->addRow(tr("by the formula"), peaks(m_preview.closed.peakActivation, share),
-                          tr("Closed form; the simulation differs by at most %1.").arg(fixed(off, 2)),
+        m_figures->addRow(u"by the formula"_s, peaks(m_preview.closed.peakActivation, share),
+                          u"Closed form; the simulation differs by at most %1."_s.arg(fixed(off, 2)),
                           off < 0.005 ? PanelSection::Tone::Better : PanelSection::Tone::Plain);
     }
     if (m_preview.weights != WeightRule::Synchronous)
         m_figures->addText(
-            tr("Training results differ: weights are %1. A recording measures the deviation from synchronous training.")
-                .arg(words(toText(m_preview.weights)).replace(QLatin1Char('_'), QLatin1Char(' '))));
+            u"Training results differ: weights are %1. A recording measures the deviation from synchronous training."_s
+                .arg(words(toText(m_preview.weights)).replace(u'_', u' ')));
 }
 
 QString ScheduleBrowser::pageText() const
@@ -267,8 +265,8 @@ QString ScheduleBrowser::pageText() const
     for (const QLabel* label : {m_title, m_summary, m_constraints, m_formulas, m_paper, m_aliases, m_fault, m_drawn})
         if (!label->text().isEmpty()) lines << label->text();
     lines << m_figures->plainText();
-    for (const Field& field : m_fields) lines << words(field.parameter->name) + QLatin1Char('=') + field.value();
-    return lines.join(QLatin1Char('\n'));
+    for (const Field& field : m_fields) lines << words(field.parameter->name) + u'=' + field.value();
+    return lines.join(u'\n');
 }
 
 } // namespace stagewright

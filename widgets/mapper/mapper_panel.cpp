@@ -18,6 +18,7 @@
 #include "traces/foreign/label_rules.h"
 #include "traces/import/rule_draft.h"
 #include "widgets/device/figure_table.h"
+#include "widgets/literals.h"
 #include "widgets/numbers.h"
 #include "widgets/runs/runs_model.h"
 #include "widgets/sentence.h"
@@ -32,20 +33,20 @@ QString text(const std::string& words) { return QString::fromStdString(words); }
 
 QString kindTitle(const std::string& kind)
 {
-    if (kind == "F") return MapperPanel::tr("forward");
-    if (kind == "B") return MapperPanel::tr("backward");
-    if (kind == "I") return MapperPanel::tr("input gradient");
-    if (kind == "W") return MapperPanel::tr("weight gradient");
-    if (kind == "R") return MapperPanel::tr("recompute");
-    if (kind == "OPT") return MapperPanel::tr("optimizer");
-    if (kind == "step") return MapperPanel::tr("step");
+    if (kind == "F") return u"forward"_s;
+    if (kind == "B") return u"backward"_s;
+    if (kind == "I") return u"input gradient"_s;
+    if (kind == "W") return u"weight gradient"_s;
+    if (kind == "R") return u"recompute"_s;
+    if (kind == "OPT") return u"optimizer"_s;
+    if (kind == "step") return u"step"_s;
     return {};
 }
 
 // The rule that one line is; nothing for a comment or a wrong line.
 std::optional<LabelMeaning> meaningBy(const QString& line, const std::string& name)
 {
-    if (line.trimmed().isEmpty() || line.trimmed().startsWith(QLatin1Char('#'))) return std::nullopt;
+    if (line.trimmed().isEmpty() || line.trimmed().startsWith(u'#')) return std::nullopt;
     const auto rules = LabelRules::parse(line.toStdString());
     if (!rules) return std::nullopt;
     auto meaning = rules->meaningOf(name);
@@ -60,18 +61,18 @@ QString orderText(const Schedule& schedule)
         QStringList ops;
         const auto& order = schedule.order[static_cast<std::size_t>(rank)];
         for (std::size_t i = 0; i < std::min<std::size_t>(order.size(), opsShown); ++i) ops << text(toText(order[i]));
-        if (order.size() > opsShown) ops << QStringLiteral("…");
-        lines << QStringLiteral("%1  %2").arg(rank, 3).arg(ops.join(QLatin1Char(' ')));
+        if (order.size() > opsShown) ops << u"…"_s;
+        lines << u"%1  %2"_s.arg(rank, 3).arg(ops.join(u' '));
     }
-    if (schedule.ranks > ranksShown) lines << QStringLiteral("  …");
-    return lines.join(QLatin1Char('\n'));
+    if (schedule.ranks > ranksShown) lines << u"  …"_s;
+    return lines.join(u'\n');
 }
 
 } // namespace
 
 MapperPanel::MapperPanel(QWidget* parent) : QWidget(parent)
 {
-    setObjectName(QStringLiteral("panel"));
+    setObjectName(u"panel"_s);
     setAttribute(Qt::WA_StyledBackground);
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(0, 0, 0, 0);
@@ -85,13 +86,13 @@ MapperPanel::MapperPanel(QWidget* parent) : QWidget(parent)
     layout->addWidget(parts, 1);
 
     std::vector<FigureColumn> columns{
-        {tr("Name of the range"), tr("One of its names; numbers differ between ranges"), false, 190},
-        {tr("Looks like"), tr("By the words of its name"), false, 80},
-        {tr("Ranges"), tr("On all ranks"), true, 68},
-        {tr("Ranks"), tr("That have some"), true, 62},
-        {tr("Total"), tr("Sum of their durations on the host"), true, 76}};
-    m_names = new FigureTable(tr("Names of ranges"), std::move(columns), -1, parts);
-    m_names->setObjectName(QStringLiteral("rangeNames"));
+        {u"Name of the range"_s, u"One of its names; numbers differ between ranges"_s, false, 190},
+        {u"Looks like"_s, u"By the words of its name"_s, false, 80},
+        {u"Ranges"_s, u"On all ranks"_s, true, 68},
+        {u"Ranks"_s, u"That have some"_s, true, 62},
+        {u"Total"_s, u"Sum of their durations on the host"_s, true, 76}};
+    m_names = new FigureTable(u"Names of ranges"_s, std::move(columns), -1, parts);
+    m_names->setObjectName(u"rangeNames"_s);
     connect(m_names, &FigureTable::chosen, this, [this](int row) {
         if (m_filling || !m_patterns) return;
         m_row = row;
@@ -108,7 +109,7 @@ MapperPanel::MapperPanel(QWidget* parent) : QWidget(parent)
     parts->setStretchFactor(1, 2);
     parts->setStretchFactor(2, 4);
     parts->setSizes({480, 300, 700});
-    setPatterns(nullptr, tr("No run is shown. Choose one in the list, or open a file (Ctrl+O)."));
+    setPatterns(nullptr, u"No run is shown. Choose one in the list, or open a file (Ctrl+O)."_s);
 }
 
 void MapperPanel::buildForm(QWidget* page)
@@ -122,18 +123,18 @@ void MapperPanel::buildForm(QWidget* page)
     m_form->setVerticalSpacing(5);
     layout->addLayout(m_form);
     m_meaning = new QComboBox(page);
-    m_meaning->setObjectName(QStringLiteral("meaning"));
-    m_meaning->setAccessibleName(tr("What this range is"));
-    m_meaning->setToolTip(tr("What this range and all ranges of its name are"));
-    m_meaning->addItem(tr("nothing of the schedule"), QString());
+    m_meaning->setObjectName(u"meaning"_s);
+    m_meaning->setAccessibleName(u"What this range is"_s);
+    m_meaning->setToolTip(u"What this range and all ranges of its name are"_s);
+    m_meaning->addItem(u"nothing of the schedule"_s, QString());
     for (const auto& [kind, title] :
-         {std::pair("F", tr("a forward")), std::pair("B", tr("a backward")),
-          std::pair("I", tr("a backward's input gradient")), std::pair("W", tr("a backward's weight gradient")),
-          std::pair("R", tr("a recomputation")), std::pair("OPT", tr("the optimizer")),
-          std::pair("step", tr("a whole step")), std::pair("ignore", tr("to be ignored"))})
+         {std::pair("F", u"a forward"_s), std::pair("B", u"a backward"_s),
+          std::pair("I", u"a backward's input gradient"_s), std::pair("W", u"a backward's weight gradient"_s),
+          std::pair("R", u"a recomputation"_s), std::pair("OPT", u"the optimizer"_s),
+          std::pair("step", u"a whole step"_s), std::pair("ignore", u"to be ignored"_s)})
         m_meaning->addItem(title, QString::fromLatin1(kind));
     connect(m_meaning, &QComboBox::activated, this, &MapperPanel::writeRule);
-    m_form->addRow(tr("This is"), m_meaning);
+    m_form->addRow(u"This is"_s, m_meaning);
     m_implied = makeLabel({}, "secondary", page);
     m_implied->setWordWrap(true);
     layout->addWidget(m_implied);
@@ -155,18 +156,18 @@ void MapperPanel::buildRules(QWidget* page)
         return made;
     };
     m_suggest =
-        button(tr("Suggest"), tr("Drafts rules from the names that look like passes"), &MapperPanel::suggestAsked);
-    m_open = button(tr("Open…"), tr("Rules from a file"), &MapperPanel::openAsked);
-    m_save = button(tr("Save…"), tr("Saves the rules as a file for import --rules"), &MapperPanel::saveAsked);
+        button(u"Suggest"_s, u"Drafts rules from the names that look like passes"_s, &MapperPanel::suggestAsked);
+    m_open = button(u"Open…"_s, u"Rules from a file"_s, &MapperPanel::openAsked);
+    m_save = button(u"Save…"_s, u"Saves the rules as a file for import --rules"_s, &MapperPanel::saveAsked);
     buttons->addStretch(1);
-    m_apply = button(tr("Import with these rules…"), tr("Imports the run's traces again, with its ops"),
+    m_apply = button(u"Import with these rules…"_s, u"Imports the run's traces again, with its ops"_s,
                      &MapperPanel::applyAsked);
     layout->addLayout(buttons);
     m_rules = new QPlainTextEdit(page);
-    m_rules->setObjectName(QStringLiteral("rangeRules"));
-    m_rules->setAccessibleName(tr("Rules"));
-    m_rules->setToolTip(tr("One rule per line: the kind of op, then the pattern of a name"));
-    m_rules->setPlaceholderText(tr("F  forward of {microbatch}"));
+    m_rules->setObjectName(u"rangeRules"_s);
+    m_rules->setAccessibleName(u"Rules"_s);
+    m_rules->setToolTip(u"One rule per line: the kind of op, then the pattern of a name"_s);
+    m_rules->setPlaceholderText(u"F  forward of {microbatch}"_s);
     m_rules->setFont(QFontDatabase::systemFont(QFontDatabase::FixedFont));
     m_rules->setLineWrapMode(QPlainTextEdit::NoWrap);
     m_rules->setTabChangesFocus(true);
@@ -178,9 +179,9 @@ void MapperPanel::buildRules(QWidget* page)
     auto* scroll = new QScrollArea(page);
     scroll->setWidgetResizable(true);
     scroll->setFrameShape(QFrame::NoFrame);
-    scroll->setAccessibleName(tr("What the rules match"));
+    scroll->setAccessibleName(u"What the rules match"_s);
     auto* found = new QWidget(scroll);
-    found->setObjectName(QStringLiteral("panelBody"));
+    found->setObjectName(u"panelBody"_s);
     auto* lines = new QVBoxLayout(found);
     lines->setContentsMargins(0, 0, 0, 0);
     m_matches = makeLabel({}, "secondary", found, true);
@@ -199,7 +200,7 @@ void MapperPanel::buildRules(QWidget* page)
     });
 }
 
-void MapperPanel::setWorking() { m_state->setText(tr("Computing…")); }
+void MapperPanel::setWorking() { m_state->setText(u"Computing…"_s); }
 
 void MapperPanel::setPatterns(std::shared_ptr<const std::vector<NamePattern>> patterns, const QString& reason)
 {
@@ -212,7 +213,7 @@ void MapperPanel::setPatterns(std::shared_ptr<const std::vector<NamePattern>> pa
             m_pieces.push_back(pattern.pieces);
             rows.push_back({{text(pattern.example), 0, text(patternText(pattern.pieces))},
                             {kindTitle(pattern.kind), 0, {}},
-                            {QStringLiteral("%L1").arg(pattern.ranges), static_cast<double>(pattern.ranges), {}},
+                            {u"%L1"_s.arg(pattern.ranges), static_cast<double>(pattern.ranges), {}},
                             {QString::number(pattern.ranks), static_cast<double>(pattern.ranks), {}},
                             {durationText(pattern.total, {}), static_cast<double>(pattern.total), {}}});
         }
@@ -221,7 +222,7 @@ void MapperPanel::setPatterns(std::shared_ptr<const std::vector<NamePattern>> pa
     m_filling = false;
     const bool any = m_patterns && !m_patterns->empty();
     m_state->setText(
-        any ? tr("Choose a name, or a range in the timeline, and say what it is. The rules and what they give follow.")
+        any ? u"Choose a name, or a range in the timeline, and say what it is. The rules and what they give follow."_s
             : reason);
     for (QWidget* part : std::initializer_list<QWidget*>{m_names, m_rules, m_suggest, m_open, m_save})
         part->setEnabled(any);
@@ -248,37 +249,35 @@ void MapperPanel::setPreview(const Result<RulePreview>& preview)
         setRole(m_answer, "worse");
         m_answer->setText(sentence(text(preview.error().message)));
         if (!preview.error().remedy.empty()) lines << sentence(text(preview.error().remedy));
-        m_matches->setText(lines.join(QLatin1Char('\n')));
+        m_matches->setText(lines.join(u'\n'));
         return;
     }
     const Schedule* schedule = preview->rebuilt.schedule.get();
     setRole(m_answer, preview->whole() ? "headline" : "value");
     if (schedule != nullptr)
-        m_answer->setText(tr("%1: %2, %3, %4, %5")
-                              .arg(preview->rebuilt.recognised.empty() ? tr("Custom order")
-                                                                       : scheduleTitle(preview->rebuilt.recognised),
-                                   countText(schedule->ranks, tr("1 rank"), tr("%L1 ranks")),
-                                   countText(schedule->stages, tr("1 stage"), tr("%L1 stages")),
-                                   countText(schedule->microbatches, tr("1 microbatch"), tr("%L1 microbatches")),
-                                   countText(preview->steps, tr("1 step"), tr("%L1 steps"))));
+        m_answer->setText(u"%1: %2, %3, %4, %5"_s.arg(
+            preview->rebuilt.recognised.empty() ? u"Custom order"_s : scheduleTitle(preview->rebuilt.recognised),
+            countText(schedule->ranks, u"1 rank"_s, u"%L1 ranks"_s),
+            countText(schedule->stages, u"1 stage"_s, u"%L1 stages"_s),
+            countText(schedule->microbatches, u"1 microbatch"_s, u"%L1 microbatches"_s),
+            countText(preview->steps, u"1 step"_s, u"%L1 steps"_s)));
     else
-        m_answer->setText(rules().trimmed().isEmpty() ? tr("No rules yet") : sentence(text(toText(*preview))));
+        m_answer->setText(rules().trimmed().isEmpty() ? u"No rules yet"_s : sentence(text(toText(*preview))));
     for (const RuleMatches& rule : preview->rules)
-        lines << (rule.ranges == 0 ? tr("line %1, %2: no range").arg(rule.line).arg(text(rule.kind))
-                                   : tr("line %1, %2: %3 on %4")
-                                         .arg(rule.line)
-                                         .arg(text(rule.kind), countText(rule.ranges, tr("1 range"), tr("%L1 ranges")),
-                                              countText(rule.ranks, tr("1 rank"), tr("%L1 ranks"))));
+        lines << (rule.ranges == 0 ? u"line %1, %2: no range"_s.arg(rule.line).arg(text(rule.kind))
+                                   : u"line %1, %2: %3 on %4"_s.arg(rule.line).arg(
+                                         text(rule.kind), countText(rule.ranges, u"1 range"_s, u"%L1 ranges"_s),
+                                         countText(rule.ranks, u"1 rank"_s, u"%L1 ranks"_s)));
     if (preview->matched > 0)
-        lines << (preview->orphans == 0 ? tr("Every range has its counterpart.")
-                                        : tr("%1 without a counterpart:")
-                                              .arg(countText(preview->orphans, tr("1 range"), tr("%L1 ranges"))));
+        lines << (preview->orphans == 0
+                      ? u"Every range has its counterpart."_s
+                      : u"%1 without a counterpart:"_s.arg(countText(preview->orphans, u"1 range"_s, u"%L1 ranges"_s)));
     for (const std::string& remark : preview->remarks) lines << sentence(text(remark));
-    m_matches->setText(lines.join(QLatin1Char('\n')));
+    m_matches->setText(lines.join(u'\n'));
     if (schedule != nullptr) m_order->setText(orderText(*schedule));
 }
 
-QString MapperPanel::answerText() const { return m_answer->text() + QLatin1Char('\n') + m_matches->text(); }
+QString MapperPanel::answerText() const { return m_answer->text() + u'\n' + m_matches->text(); }
 
 bool MapperPanel::chooseName(const std::string& name)
 {
@@ -286,7 +285,7 @@ bool MapperPanel::chooseName(const std::string& name)
     for (std::size_t i = 0; i < m_patterns->size(); ++i) {
         std::vector<NamePiece> pieces = (*m_patterns)[i].pieces;
         for (NamePiece& piece : pieces) piece.least = 0;
-        if (!meaningBy(QStringLiteral("ignore ") + text(patternText(pieces)), name)) continue;
+        if (!meaningBy(u"ignore "_s + text(patternText(pieces)), name)) continue;
         chooseRow(static_cast<int>(i));
         return true;
     }
@@ -305,9 +304,8 @@ void MapperPanel::chooseRow(int row)
 
 QString MapperPanel::kindOf(const NamePattern& pattern) const
 {
-    for (const QString& line : rules().split(QLatin1Char('\n')))
-        if (meaningBy(line, pattern.example))
-            return line.trimmed().section(QRegularExpression(QStringLiteral("\\s")), 0, 0);
+    for (const QString& line : rules().split(u'\n'))
+        if (meaningBy(line, pattern.example)) return line.trimmed().section(QRegularExpression(u"\\s"_s), 0, 0);
     return {};
 }
 
@@ -318,7 +316,7 @@ void MapperPanel::showName()
     while (m_form->rowCount() > 1) m_form->removeRow(1);
     m_numbers.clear();
     m_implied->clear();
-    m_name->setText(any ? text((*m_patterns)[static_cast<std::size_t>(m_row)].example) : tr("No name chosen"));
+    m_name->setText(any ? text((*m_patterns)[static_cast<std::size_t>(m_row)].example) : u"No name chosen"_s);
     if (!any) return;
     const NamePattern& pattern = (*m_patterns)[static_cast<std::size_t>(m_row)];
     const QString kind = kindOf(pattern);
@@ -327,22 +325,22 @@ void MapperPanel::showName()
     for (NamePiece& piece : m_pieces[static_cast<std::size_t>(m_row)]) {
         if (!piece.number) continue;
         auto* box = new QComboBox(this);
-        for (const QString& title : {tr("any number"), tr("the microbatch"), tr("the stage"), tr("the chunk"),
-                                     tr("the slice"), tr("the step")})
+        for (const QString& title :
+             {u"any number"_s, u"the microbatch"_s, u"the stage"_s, u"the chunk"_s, u"the slice"_s, u"the step"_s})
             box->addItem(title);
         box->setCurrentIndex(static_cast<int>(piece.meaning));
-        box->setAccessibleName(tr("Number %1 of the name").arg(++number));
-        box->setToolTip(tr("What this number of the name says"));
+        box->setAccessibleName(u"Number %1 of the name"_s.arg(++number));
+        box->setToolTip(u"What this number of the name says"_s);
         connect(box, &QComboBox::activated, this, [this, &piece](int index) {
             piece.meaning = static_cast<NumberMeaning>(index);
             writeRule();
         });
-        m_form->addRow(piece.least == piece.most ? tr("Number %1").arg(piece.least)
-                                                 : tr("Number %1 to %2").arg(piece.least).arg(piece.most),
+        m_form->addRow(piece.least == piece.most ? u"Number %1"_s.arg(piece.least)
+                                                 : u"Number %1 to %2"_s.arg(piece.least).arg(piece.most),
                        box);
         m_numbers.push_back(box);
     }
-    if (kind.isEmpty() || kind == QLatin1String("ignore") || kind == QLatin1String("step")) return;
+    if (kind.isEmpty() || kind == "ignore"_L1 || kind == "step"_L1) return;
     const auto says = [&](NumberMeaning meaning) {
         const auto& pieces = m_pieces[static_cast<std::size_t>(m_row)];
         return std::any_of(pieces.begin(), pieces.end(),
@@ -350,10 +348,10 @@ void MapperPanel::showName()
     };
     QStringList implied;
     if (!says(NumberMeaning::Stage))
-        implied << (says(NumberMeaning::Chunk) ? tr("The stage follows from rank and chunk.")
-                                               : tr("The stage is the rank."));
-    if (!says(NumberMeaning::Microbatch)) implied << tr("Microbatches are counted.");
-    m_implied->setText(implied.join(QLatin1Char(' ')));
+        implied << (says(NumberMeaning::Chunk) ? u"The stage follows from rank and chunk."_s
+                                               : u"The stage is the rank."_s);
+    if (!says(NumberMeaning::Microbatch)) implied << u"Microbatches are counted."_s;
+    m_implied->setText(implied.join(u' '));
 }
 
 void MapperPanel::setMeaning(const QString& kind)
@@ -381,7 +379,7 @@ void MapperPanel::writeRule()
                        : text(ruleLine(kind.toStdString(), patternText(m_pieces[static_cast<std::size_t>(m_row)])));
     QStringList kept;
     bool placed = rule.isEmpty();
-    for (const QString& line : rules().split(QLatin1Char('\n'))) {
+    for (const QString& line : rules().split(u'\n')) {
         if (!meaningBy(line, pattern.example)) {
             kept << line;
         } else if (!placed) {
@@ -391,7 +389,7 @@ void MapperPanel::writeRule()
     }
     while (!kept.isEmpty() && kept.back().trimmed().isEmpty()) kept.removeLast();
     if (!placed) kept << rule;
-    m_rules->setPlainText(kept.join(QLatin1Char('\n')) + QLatin1Char('\n'));
+    m_rules->setPlainText(kept.join(u'\n') + u'\n');
 }
 
 } // namespace stagewright

@@ -5,6 +5,8 @@
 
 #include <QRegularExpression>
 
+#include "widgets/literals.h"
+
 namespace stagewright {
 
 namespace {
@@ -49,16 +51,14 @@ Result<void> MemoryBudget::set(const QString& given, const Units& kind)
     }
     const char* remedy =
         counted ? "this run counts microbatches: write '3' or '2.5 microbatches'" : "write '6 MiB' or '2 GB'";
-    static const QRegularExpression form(QStringLiteral("^([0-9]*[.,]?[0-9]+)\\s*([A-Za-z]*)$"));
+    static const QRegularExpression form(u"^([0-9]*[.,]?[0-9]+)\\s*([A-Za-z]*)$"_s);
     const auto match = form.match(text);
     bool ok = false;
-    const double amount = match.captured(1).replace(QLatin1Char(','), QLatin1Char('.')).toDouble(&ok);
+    const double amount = match.captured(1).replace(u',', u'.').toDouble(&ok);
     const QString suffix = match.captured(2).toLower();
     if (!match.hasMatch() || !ok || amount <= 0) return unreadable(text, remedy);
     if (counted) {
-        static const QStringList counts{
-            QString(),           QStringLiteral("microbatch"), QStringLiteral("microbatches"),
-            QStringLiteral("u"), QStringLiteral("unit"),       QStringLiteral("units")};
+        static const QStringList counts{QString(), u"microbatch"_s, u"microbatches"_s, u"u"_s, u"unit"_s, u"units"_s};
         if (!counts.contains(suffix) || amount > 1e9) return unreadable(text, remedy);
         units = amount;
         return {};

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "schedules/model/memory_category.h"
+#include "widgets/literals.h"
 #include "widgets/sentence.h"
 
 namespace stagewright {
@@ -146,11 +147,11 @@ std::vector<double> counterTicks(double least, double most, double height, doubl
 CounterUnit counterUnit(double most, const QString& unit)
 {
     const double size = std::abs(most);
-    if (unit == QLatin1String("bytes") || unit == QLatin1String("B")) {
+    if (unit == "bytes"_L1 || unit == "B"_L1) {
         const NumberScale scale = byteScale(size);
         return {scale.size, QString::fromUtf8(scale.name.data(), static_cast<qsizetype>(scale.name.size()))};
     }
-    if (unit == QLatin1String("%")) return {1, unit};
+    if (unit == "%"_L1) return {1, unit};
     for (const auto& [at, factor, name] :
          {std::tuple{1e12, 1e12, "T"}, {1e9, 1e9, "G"}, {1e6, 1e6, "M"}, {1e4, 1e3, "k"}})
         if (size >= at) return {factor, QString::fromLatin1(name) + unit};
@@ -159,8 +160,8 @@ CounterUnit counterUnit(double most, const QString& unit)
 
 QString counterText(double value, const QString& unit)
 {
-    if (!std::isfinite(value)) return QStringLiteral("–");
-    if (unit == QLatin1String("bytes") || unit == QLatin1String("B")) return bytesText(std::llround(value));
+    if (!std::isfinite(value)) return u"–"_s;
+    if (unit == "bytes"_L1 || unit == "B"_L1) return bytesText(std::llround(value));
     const CounterUnit printed = counterUnit(value, unit);
     const double scaled = value / printed.factor;
     const int decimals = std::abs(scaled) >= 99.95 || scaled == std::floor(scaled) ? 0
@@ -168,7 +169,7 @@ QString counterText(double value, const QString& unit)
                          : std::abs(scaled) >= 0.0995                              ? 2
                                                                                    : 4;
     const QString text = fixed(scaled, decimals);
-    return printed.name.isEmpty() ? text : text + QLatin1Char(' ') + printed.name;
+    return printed.name.isEmpty() ? text : text + u' ' + printed.name;
 }
 
 } // namespace stagewright

@@ -8,6 +8,7 @@
 #include <QWheelEvent>
 
 #include "schedules/model/memory_category.h"
+#include "widgets/literals.h"
 #include "widgets/numbers.h"
 #include "widgets/sentence.h"
 
@@ -38,8 +39,8 @@ MemoryView::MemoryView(ViewState* state, QWidget* parent)
     setMouseTracking(true);
     setFocusPolicy(Qt::StrongFocus);
     setAttribute(Qt::WA_OpaquePaintEvent);
-    setObjectName(QStringLiteral("memoryView"));
-    setAccessibleName(tr("Memory"));
+    setObjectName(u"memoryView"_s);
+    setAccessibleName(u"Memory"_s);
     const auto repaint = [this] { update(); };
     connect(m_state, &ViewState::visibleChanged, this, repaint);
     connect(m_state, &ViewState::hoverTimeChanged, this, repaint);
@@ -167,7 +168,7 @@ void MemoryView::arrange()
             MemoryPlace place;
             place.row = &row;
             place.title = title;
-            place.subtitle = (range ? tr("in range %1") : tr("peak %1")).arg(bytesText(peakOf(row), panel.units));
+            place.subtitle = (range ? u"in range %1"_s : u"peak %1"_s).arg(bytesText(peakOf(row), panel.units));
             place.figure = bytesText(peakOf(row), panel.units);
             place.note = note;
             m_places.push_back(std::move(place));
@@ -186,7 +187,7 @@ void MemoryView::arrange()
                 return peakOf(rows[static_cast<std::size_t>(a)]) < peakOf(rows[static_cast<std::size_t>(b)]);
             });
             const MemoryRow& row = rows[static_cast<std::size_t>(*most)];
-            add(row, group.title, tr("on %1").arg(row.title.toLower()));
+            add(row, group.title, u"on %1"_s.arg(row.title.toLower()));
         }
         Bytes shared = 1;
         for (const MemoryPlace& place : m_places) shared = std::max(shared, place.row->top());
@@ -207,7 +208,7 @@ void MemoryView::arrange()
             MemoryPlace place;
             place.row = &row;
             place.title = row.title;
-            place.subtitle = row.rankIndex < 0 ? tr("of the run") : tr("rank %1").arg(row.rankIndex);
+            place.subtitle = row.rankIndex < 0 ? u"of the run"_s : u"rank %1"_s.arg(row.rankIndex);
             place.note = counterUnit(row.counter->most, row.counter->unit).name;
             m_places.push_back(std::move(place));
         }
@@ -215,19 +216,19 @@ void MemoryView::arrange()
     QStringList words; // for screen readers: what the charts show first
     for (const MemoryPlace& place : m_places) {
         if (words.size() == mostTold) {
-            words << countText(static_cast<qint64>(m_places.size()), tr("1 chart in all"), tr("%L1 charts in all"));
+            words << countText(static_cast<qint64>(m_places.size()), u"1 chart in all"_s, u"%L1 charts in all"_s);
             break;
         }
-        QString text = place.title + QLatin1Char(' ') + place.subtitle;
-        if (!place.note.isEmpty()) text += QLatin1Char(' ') + place.note;
+        QString text = place.title + u' ' + place.subtitle;
+        if (!place.note.isEmpty()) text += u' ' + place.note;
         const MemoryCurve* activations = place.row->activations();
         if (m_budget && activations != nullptr) {
             if (const auto over = activations->firstOver(*m_budget))
-                text += tr(", over budget from %1").arg(durationText(*over, m_panels.back()->units));
+                text += u", over budget from %1"_s.arg(durationText(*over, m_panels.back()->units));
         }
         words << text;
     }
-    setAccessibleDescription(words.join(QStringLiteral(", ")));
+    setAccessibleDescription(words.join(u", "_s));
     update();
 }
 
@@ -236,7 +237,7 @@ QString MemoryView::headline() const
     if (m_settings.count() == 1)
         for (const MemoryCategory category : stackOrder())
             if (m_settings.has(category)) return qtText(traitsOf(category).chart);
-    return m_settings.count() == 0 ? tr("Counters") : tr("Memory");
+    return m_settings.count() == 0 ? u"Counters"_s : u"Memory"_s;
 }
 
 MemoryScene MemoryView::scene(const QSizeF& size) const
@@ -267,17 +268,16 @@ MemoryScene MemoryView::scene(const QSizeF& size) const
 
     Bytes top = 1;
     for (const MemoryPlace& place : m_places) top = std::max(top, place.row->counter ? 0 : place.top);
-    const QString unit =
-        scene.units.memory != 1 ? tr("activations in microbatches") : bytesText(top).section(QLatin1Char(' '), 1);
+    const QString unit = scene.units.memory != 1 ? u"activations in microbatches"_s : bytesText(top).section(u' ', 1);
     QStringList words;
-    if (!ready()) words << tr("drawing the charts…");
+    if (!ready()) words << u"drawing the charts…"_s;
     const bool budgetShown = m_budget && m_settings.has(MemoryCategory::Activations);
     if (!known())
         words << (m_panels.empty() || m_panels.back()->noMemory.empty()
-                      ? tr("not recorded in this run")
+                      ? u"not recorded in this run"_s
                       : QString::fromStdString(m_panels.back()->noMemory));
     else if (m_settings.count() > 0)
-        words << (m_settings.ownScale ? tr("%1, each rank on its own scale") : tr("%1 per rank")).arg(unit);
+        words << (m_settings.ownScale ? u"%1, each rank on its own scale"_s : u"%1 per rank"_s).arg(unit);
     std::size_t most = 0;
     const MemoryRow* fullest = nullptr;
     for (const MemoryPlace& place : m_places) {
@@ -288,25 +288,23 @@ MemoryScene MemoryView::scene(const QSizeF& size) const
     if (fullest != nullptr) {
         QStringList names;
         for (const MemoryLayer& layer : fullest->layers) names << titleOf(layer.category).toLower();
-        words << tr("from the bottom: %1").arg(names.join(QStringLiteral(", ")));
+        words << u"from the bottom: %1"_s.arg(names.join(u", "_s));
     }
     if (m_panels.size() > 1) {
         const std::size_t last = m_panels.size() - 1;
-        const auto named = [this](std::size_t i) {
-            return QStringLiteral("%1 (%2)").arg(letterOf(i)).arg(m_panels[i]->name);
-        };
-        words << tr("solid = %1").arg(named(last)) << tr("dashed grey = %1").arg(named(last - 1));
-        if (budgetShown) words << tr("dashed red = budget %1").arg(bytesText(*m_budget, scene.units));
+        const auto named = [this](std::size_t i) { return u"%1 (%2)"_s.arg(letterOf(i)).arg(m_panels[i]->name); };
+        words << u"solid = %1"_s.arg(named(last)) << u"dashed grey = %1"_s.arg(named(last - 1));
+        if (budgetShown) words << u"dashed red = budget %1"_s.arg(bytesText(*m_budget, scene.units));
     } else {
         if (!m_rankBudgets.empty())
-            words << tr("dashed lines = goal");
+            words << u"dashed lines = goal"_s;
         else if (budgetShown)
-            words << tr("dashed line = budget %1").arg(bytesText(*m_budget, scene.units));
-        if (m_predicted) words << tr("dotted = simulated with this run's costs");
+            words << u"dashed line = budget %1"_s.arg(bytesText(*m_budget, scene.units));
+        if (m_predicted) words << u"dotted = simulated with this run's costs"_s;
     }
-    if (budgetShown && *m_budget > top) words << tr("outside the chart");
-    if (scene.range) words << tr("filtered: peaks are those of the selected range");
-    scene.subtitle = words.join(QStringLiteral(", "));
+    if (budgetShown && *m_budget > top) words << u"outside the chart"_s;
+    if (scene.range) words << u"filtered: peaks are those of the selected range"_s;
+    scene.subtitle = words.join(u", "_s);
     return scene;
 }
 
@@ -355,10 +353,10 @@ void MemoryView::paintTo(QPainter& painter, const QRectF& rect, const Theme& the
         painted.rows = {*fullest};
         painted.scroll = 0;
         painted.rowHeight = rect.height() - header - bottomMargin;
-        painted.subtitle = m_panels.size() > 1 ? tr("the fullest rank; solid %1, dashed %2")
+        painted.subtitle = m_panels.size() > 1 ? u"the fullest rank; solid %1, dashed %2"_s
                                                      .arg(QChar(static_cast<char16_t>(u'A' + m_panels.size() - 1)))
                                                      .arg(QChar(static_cast<char16_t>(u'A' + m_panels.size() - 2)))
-                                               : tr("the fullest rank");
+                                               : u"the fullest rank"_s;
     } else if (rect.width() < narrowView) {
         painted.rowHeight = (rect.height() - header - bottomMargin) / charts;
         painted.scroll = 0;

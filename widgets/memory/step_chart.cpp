@@ -253,7 +253,7 @@ void paintGutter(QPainter& p, const MemoryScene& scene, const Theme& theme, int 
     const QFontMetricsF title(p.font());
     const bool narrow = scene.axis.left < gutterWidth;
     const double left = narrow ? 14 : 16, room = narrow ? 60 : 82;
-    const QString word = place.title.section(QLatin1Char(' '), 0, 0);
+    const QString word = place.title.section(u' ', 0, 0);
     // on two lines
     if (word.size() < place.title.size() && title.horizontalAdvance(place.title) > room &&
         title.horizontalAdvance(word) <= room) {

@@ -1,6 +1,7 @@
 #include "widgets/notes/notes_model.h"
 
 #include "traces/run/note_text.h"
+#include "widgets/literals.h"
 #include "widgets/sentence.h"
 
 namespace stagewright {
@@ -32,22 +33,22 @@ QVariant NotesModel::data(const QModelIndex& index, int role) const
         if (index.column() == Text)
             return role == Qt::EditRole ? QString::fromStdString(note.text) : shownName(note.text);
         if (index.column() == Place) return shownName(placeText(note, m_unit));
-        return note.fromRun == 0 ? QString() : tr("run %1").arg(note.fromRun);
+        return note.fromRun == 0 ? QString() : u"run %1"_s.arg(note.fromRun);
     }
     if (role == Qt::ToolTipRole)
         return note.fromRun == 0 ? shownTip(QString::fromStdString(note.text))
-                                 : shownTip(tr("%1\nTaken over from run %2, which has the same schedule")
+                                 : shownTip(u"%1\nTaken over from run %2, which has the same schedule"_s
                                                 .arg(QString::fromStdString(note.text))
                                                 .arg(note.fromRun));
     if (role == Qt::AccessibleTextRole && index.column() == Text)
-        return tr("Note: %1, on %2").arg(shownName(note.text), shownName(placeText(note, m_unit)));
+        return u"Note: %1, on %2"_s.arg(shownName(note.text), shownName(placeText(note, m_unit)));
     return {};
 }
 
 QVariant NotesModel::headerData(int section, Qt::Orientation orientation, int role) const
 {
     if (role != Qt::DisplayRole || orientation != Qt::Horizontal || section < 0 || section >= ColumnCount) return {};
-    const QString titles[] = {tr("Note"), tr("Where"), tr("Of")};
+    const QString titles[] = {u"Note"_s, u"Where"_s, u"Of"_s};
     return titles[section];
 }
 

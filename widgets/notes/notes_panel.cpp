@@ -8,6 +8,7 @@
 #include <QTableView>
 #include <QVBoxLayout>
 
+#include "widgets/literals.h"
 #include "widgets/style.h"
 #include "widgets/table_copy.h"
 
@@ -16,20 +17,20 @@ namespace stagewright {
 NotesPanel::NotesPanel(QWidget* parent)
     : QWidget(parent), m_table(new QTableView(this)), m_empty(makeLabel({}, "secondary", this))
 {
-    setObjectName(QStringLiteral("panel"));
+    setObjectName(u"panel"_s);
     setAttribute(Qt::WA_StyledBackground);
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(0, 0, 0, 0);
     layout->setSpacing(0);
     m_empty->setText(
-        tr("No notes yet. Select an op or a range and press M, then Shift+M to save the note with the run."));
+        u"No notes yet. Select an op or a range and press M, then Shift+M to save the note with the run."_s);
     m_empty->setWordWrap(true);
     m_empty->setContentsMargins(12, 10, 12, 10);
     layout->addWidget(m_empty);
     layout->addWidget(m_table, 1);
-    m_table->setObjectName(QStringLiteral("notesTable"));
-    m_table->setAccessibleName(tr("Notes"));
-    m_table->setToolTip(tr("Enter: go to the note. F2: change its text. Delete: remove it."));
+    m_table->setObjectName(u"notesTable"_s);
+    m_table->setAccessibleName(u"Notes"_s);
+    m_table->setToolTip(u"Enter: go to the note. F2: change its text. Delete: remove it."_s);
     m_table->setModel(&m_model);
     m_table->setSelectionBehavior(QAbstractItemView::SelectRows);
     m_table->setSelectionMode(QAbstractItemView::SingleSelection);

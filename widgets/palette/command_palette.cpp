@@ -9,6 +9,7 @@
 #include <QSet>
 #include <QVBoxLayout>
 
+#include "widgets/literals.h"
 #include "widgets/style.h"
 
 namespace stagewright {
@@ -91,22 +92,22 @@ CommandPalette::CommandPalette(const Theme& theme, QWidget* parent)
     : QDialog(parent, Qt::Dialog | Qt::FramelessWindowHint), m_field(new QLineEdit(this)), m_list(new QListView(this)),
       m_hint(makeLabel({}, "secondary", this))
 {
-    setObjectName(QStringLiteral("commandPalette"));
-    setWindowTitle(tr("Command palette"));
+    setObjectName(u"commandPalette"_s);
+    setWindowTitle(u"Command palette"_s);
     auto* outer = new QVBoxLayout(this);
     outer->setContentsMargins(0, 0, 0, 0);
     auto* frame = new QFrame(this);
-    frame->setObjectName(QStringLiteral("palette"));
+    frame->setObjectName(u"palette"_s);
     outer->addWidget(frame);
     auto* layout = new QVBoxLayout(frame);
     layout->setContentsMargins(8, 8, 8, 8);
     layout->setSpacing(6);
-    m_field->setPlaceholderText(tr("Type a few letters: an action, a run, a schedule, a file, or an op such as 2B5"));
-    m_field->setAccessibleName(tr("Command"));
+    m_field->setPlaceholderText(u"Type a few letters: an action, a run, a schedule, a file, or an op such as 2B5"_s);
+    m_field->setAccessibleName(u"Command"_s);
     m_field->setToolTip(
-        tr("Letters need not be adjacent: “cp” finds Critical path. Enter runs the action, Esc closes."));
-    m_list->setAccessibleName(tr("Matches"));
-    m_list->setToolTip(tr("Press Enter or click to run it"));
+        u"Letters need not be adjacent: “cp” finds Critical path. Enter runs the action, Esc closes."_s);
+    m_list->setAccessibleName(u"Matches"_s);
+    m_list->setToolTip(u"Press Enter or click to run it"_s);
     m_list->setModel(&m_model);
     m_list->setItemDelegate(new EntryPainter(theme, m_list));
     m_list->setUniformItemSizes(true);
@@ -140,8 +141,8 @@ void CommandPalette::changed()
     m_model.setPattern(m_field->text());
     m_list->setCurrentIndex(m_model.index(0));
     const int rows = m_model.rowCount();
-    m_hint->setText(rows == 0 ? tr("Nothing matches “%1”").arg(m_field->text())
-                              : tr("%L1 found. Enter runs the action, Esc closes.").arg(rows));
+    m_hint->setText(rows == 0 ? u"Nothing matches “%1”"_s.arg(m_field->text())
+                              : u"%L1 found. Enter runs the action, Esc closes."_s.arg(rows));
 }
 
 void CommandPalette::perform()
@@ -149,7 +150,7 @@ void CommandPalette::perform()
     const PaletteEntry* entry = m_model.entry(m_list->currentIndex().row());
     if (entry == nullptr) return;
     if (!entry->disabled.isEmpty()) {
-        m_hint->setText(tr("%1: not available. %2").arg(entry->title, entry->disabled));
+        m_hint->setText(u"%1: not available. %2"_s.arg(entry->title, entry->disabled));
         return;
     }
     const PaletteEntry chosen = *entry;

@@ -21,7 +21,7 @@ bool beginsWord(const QString& text, int at)
 std::optional<FuzzyMatch> fuzzyMatch(const QString& given, const QString& text)
 {
     QString pattern = given;
-    pattern.remove(QLatin1Char(' '));
+    pattern.remove(u' ');
     const int m = static_cast<int>(pattern.size()), n = static_cast<int>(text.size());
     if (m == 0) return FuzzyMatch{};
     if (m > n) return std::nullopt;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "widgets/literals.h"
 #include "widgets/palette/fuzzy.h"
 #include "widgets/sentence.h"
 
@@ -34,7 +35,7 @@ void PaletteModel::setPattern(const QString& pattern)
         auto match = fuzzyMatch(pattern, entry.title);
         int score = match ? match->score : 0;
         if (!match) { // "run zb": the category may precede the title
-            match = fuzzyMatch(pattern, entry.category + QLatin1Char(' ') + entry.title);
+            match = fuzzyMatch(pattern, entry.category + u' ' + entry.title);
             if (!match) continue;
             score = match->score / 2;
             match->places.clear();
@@ -80,9 +81,9 @@ QVariant PaletteModel::data(const QModelIndex& index, int role) const
         return places;
     }
     case Qt::AccessibleTextRole: {
-        QString text = tr("%1: %2").arg(one->category, one->title);
-        if (!one->keys.isEmpty()) text += QStringLiteral(", ") + one->keys;
-        if (!one->disabled.isEmpty()) text += QStringLiteral(", ") + tr("not available: %1").arg(one->disabled);
+        QString text = u"%1: %2"_s.arg(one->category, one->title);
+        if (!one->keys.isEmpty()) text += u", "_s + one->keys;
+        if (!one->disabled.isEmpty()) text += u", "_s + u"not available: %1"_s.arg(one->disabled);
         return text;
     }
     default: return {};

@@ -5,12 +5,10 @@
 
 #include <QCoreApplication>
 
+#include "widgets/literals.h"
+
 namespace stagewright {
 namespace {
-
-struct MeasureText {
-    Q_DECLARE_TR_FUNCTIONS(stagewright::FigureMeasure)
-};
 
 PanelSection::Tone toneOf(double change, double least, FigureMeasure::Good good)
 {
@@ -43,7 +41,7 @@ std::shared_ptr<const FigureMeasure> FigureMeasure::against(const Run& run, bool
     return paired;
 }
 
-QString FigureMeasure::words() const { return MeasureText::tr("Against the baseline, %1").arg(m_name); }
+QString FigureMeasure::words() const { return u"Against the baseline, %1"_s.arg(m_name); }
 
 const char* FigureMeasure::Change::role() const
 {
@@ -53,8 +51,7 @@ const char* FigureMeasure::Change::role() const
 FigureMeasure::Change FigureMeasure::share(double now, double before, int decimals) const
 {
     const double points = 100 * (now - before);
-    return {MeasureText::tr("%1 pt").arg(signedFixed(points, decimals)),
-            toneOf(points, 0.5 * std::pow(10.0, -decimals), Good::Less)};
+    return {u"%1 pt"_s.arg(signedFixed(points, decimals)), toneOf(points, 0.5 * std::pow(10.0, -decimals), Good::Less)};
 }
 
 FigureMeasure::Change FigureMeasure::count(double now, double before) const { return difference(now, before, 0); }

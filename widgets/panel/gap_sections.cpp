@@ -6,6 +6,7 @@
 #include <QHBoxLayout>
 #include <QPushButton>
 
+#include "widgets/literals.h"
 #include "widgets/panel/figure_measure.h"
 #include "widgets/panel/side_panel.h"
 #include "widgets/sentence.h"
@@ -38,9 +39,9 @@ std::vector<int> gapsByLength(const BubbleReport& report, std::optional<IdleCaus
 
 GapSections::GapSections(SectionColumn* column) : QObject(column)
 {
-    m_causes = column->addSection(tr("Idle time by cause, all ranks"));
-    m_longest = column->addSection(tr("Longest gaps"));
-    m_selected = column->addSection(tr("Selected gap"));
+    m_causes = column->addSection(u"Idle time by cause, all ranks"_s);
+    m_longest = column->addSection(u"Longest gaps"_s);
+    m_selected = column->addSection(u"Selected gap"_s);
 }
 
 void GapSections::setReport(std::shared_ptr<const Timeline> timeline, const std::shared_ptr<const RunReport>& figures,
@@ -97,7 +98,7 @@ void GapSections::fillCauses()
         auto* bar = new ShareBar;
         const double share = static_cast<double>(m_report->byCause[c]) / most;
         bar->setPlain(share, m_cause == cause);
-        auto* button = link(words(titleOf(cause)), tr("Marks these gaps on the timeline; again: clears the marks"));
+        auto* button = link(words(titleOf(cause)), u"Marks these gaps on the timeline; again: clears the marks"_s);
         button->setCheckable(true);
         button->setChecked(m_cause == cause);
         connect(
@@ -106,26 +107,26 @@ void GapSections::fillCauses()
             Qt::QueuedConnection);
         m_rows.push_back({cause, button, bar, share});
         const Nanos gain = m_levers ? m_levers->gainOf(cause).value_or(-1) : -1; // −1: no lever is about it
-        const QString without =
-            gain < 0    ? QString()
-            : gain == 0 ? tr("\nRemoving it would not shorten the step.")
-                        : tr("\nRemoving it would shorten the step by %1.").arg(durationText(gain, m_units));
+        const QString without = gain < 0 ? QString()
+                                : gain == 0
+                                    ? u"\nRemoving it would not shorten the step."_s
+                                    : u"\nRemoving it would shorten the step by %1."_s.arg(durationText(gain, m_units));
         const QString value = shownFigure(figureOf(cause), m_units);
         m_causes->addBar(button, bar, value,
-                         tr("%1%2\nAll causes add up to the idle time, %3, to the nanosecond.")
-                             .arg(words(meaningOf(cause)), without, durationText(m_report->idle, m_units)));
+                         u"%1%2\nAll causes add up to the idle time, %3, to the nanosecond."_s.arg(
+                             words(meaningOf(cause)), without, durationText(m_report->idle, m_units)));
         m_causes->setFigure(QString::fromStdString(figureOf(cause).key), value);
         if (!m_measure && gain > 0) { // In units the number is enough: the amount beside it has the word.
-            const QString saved = m_units.time != 1 ? signedDurationText(-gain, m_units).section(QLatin1Char(' '), 0, 0)
+            const QString saved = m_units.time != 1 ? signedDurationText(-gain, m_units).section(u' ', 0, 0)
                                                     : signedDurationText(-gain, m_units);
             m_causes->addChange(saved,
-                                tr("Time the step would save without it, simulated; the causes are sorted by this."),
+                                u"Time the step would save without it, simulated; the causes are sorted by this."_s,
                                 PanelSection::Tone::Better);
         }
         if (m_measure) m_measure->tellTime(*m_causes, m_report->byCause[c], m_measure->figures().bubbles.byCause[c]);
     }
-    if (!unknown.isEmpty()) m_causes->addText(tr("Unknown: %1").arg(unknown.join(QLatin1String(", "))), "faint");
-    if (!none.isEmpty()) m_causes->addText(tr("No idle time from: %1").arg(none.join(QLatin1String(", "))), "faint");
+    if (!unknown.isEmpty()) m_causes->addText(u"Unknown: %1"_s.arg(unknown.join(", "_L1)), "faint");
+    if (!none.isEmpty()) m_causes->addText(u"No idle time from: %1"_s.arg(none.join(", "_L1)), "faint");
 }
 
 void GapSections::fillLongest()
@@ -134,16 +135,16 @@ void GapSections::fillLongest()
     const std::vector<int> order = m_report != nullptr ? gapsByLength(*m_report, m_cause) : std::vector<int>();
     m_longest->setVisible(!order.empty());
     if (order.empty()) return;
-    m_longest->setTitle(m_cause ? tr("Longest gaps: %1").arg(words(titleOf(*m_cause)).toLower()) : tr("Longest gaps"));
+    m_longest->setTitle(m_cause ? u"Longest gaps: %1"_s.arg(words(titleOf(*m_cause)).toLower()) : u"Longest gaps"_s);
     for (std::size_t i = 0; i < std::min(longestShown, order.size()); ++i) {
         const int index = order[i];
         const Gap& gap = m_report->gaps[static_cast<std::size_t>(index)];
-        QString text = tr("Rank %1").arg(gap.rank);
+        QString text = u"Rank %1"_s.arg(gap.rank);
         if (gap.next != noSpan)
-            text += tr(", before %1").arg(shownName(m_timeline->nameOf(m_timeline->spans()[gap.next])));
+            text += u", before %1"_s.arg(shownName(m_timeline->nameOf(m_timeline->spans()[gap.next])));
         else
-            text += tr(", at the end");
-        auto* button = link(text, tr("Explains this gap and scrolls to it"));
+            text += u", at the end"_s;
+        auto* button = link(text, u"Explains this gap and scrolls to it"_s);
         connect(
             button, &QPushButton::clicked, this, [this, index] { emit gapChosen(index); }, Qt::QueuedConnection);
         m_longest->addRow(button, durationText(gap.end - gap.start, m_units), words(titleOf(gap.cause)));
@@ -164,8 +165,8 @@ void GapSections::setSelected(int index, const std::optional<GapExplanation>& ex
     auto* walk = new QWidget;
     auto* layout = new QHBoxLayout(walk);
     layout->setContentsMargins(0, 0, 0, 0);
-    m_longer = link(tr("Previous gap"), tr("The next longer gap (Shift+G)"));
-    m_shorter = link(tr("Next gap"), tr("The next shorter gap (G)"));
+    m_longer = link(u"Previous gap"_s, u"The next longer gap (Shift+G)"_s);
+    m_shorter = link(u"Next gap"_s, u"The next shorter gap (G)"_s);
     connect(
         m_longer, &QPushButton::clicked, this, [this] { emit walkAsked(-1); }, Qt::QueuedConnection);
     connect(
@@ -173,9 +174,9 @@ void GapSections::setSelected(int index, const std::optional<GapExplanation>& ex
     layout->addWidget(m_longer);
     layout->addWidget(m_shorter);
     layout->addStretch(1);
-    m_selected->addRow(tr("Rank %1").arg(gap.rank), durationText(gap.end - gap.start, m_units),
-                       tr("Idle time from one cause on one rank"));
-    m_selected->addRow(tr("Cause"), words(titleOf(gap.cause)), words(meaningOf(gap.cause)));
+    m_selected->addRow(u"Rank %1"_s.arg(gap.rank), durationText(gap.end - gap.start, m_units),
+                       u"Idle time from one cause on one rank"_s);
+    m_selected->addRow(u"Cause"_s, words(titleOf(gap.cause)), words(meaningOf(gap.cause)));
     if (explanation) {
         m_selected->addText(wholeQuantities(sentence(explanation->sentence)), "value");
         const std::size_t shown = std::min(chainShown, explanation->chain.size());
@@ -185,7 +186,7 @@ void GapSections::setSelected(int index, const std::optional<GapExplanation>& ex
                 m_selected->addText(wholeQuantities(sentence(step.why)));
                 continue;
             }
-            auto* button = link(opOnRank(*m_timeline, step.span), tr("Selects this op"));
+            auto* button = link(opOnRank(*m_timeline, step.span), u"Selects this op"_s);
             connect(
                 button, &QPushButton::clicked, this, [this, span = step.span] { emit opChosen(span); },
                 Qt::QueuedConnection);
@@ -193,18 +194,17 @@ void GapSections::setSelected(int index, const std::optional<GapExplanation>& ex
             m_selected->addText(wholeQuantities(sentence(step.why)));
         }
         if (shown < explanation->chain.size())
-            m_selected->addText(
-                tr("… and %1 more, up to the op outlined in red").arg(explanation->chain.size() - shown), "faint");
+            m_selected->addText(u"… and %1 more, up to the op outlined in red"_s.arg(explanation->chain.size() - shown),
+                                "faint");
         if (const auto& experiment = explanation->experiment) {
             const Nanos change = experiment->after - experiment->before;
-            m_selected->addRow(
-                sentence(experiment->change), signedDurationText(change, m_units),
-                tr("The step simulated from its own durations with this one change: %1 becomes %2.")
-                    .arg(durationText(experiment->before, m_units), durationText(experiment->after, m_units)),
-                change < 0 ? PanelSection::Tone::Better : PanelSection::Tone::Plain);
+            m_selected->addRow(sentence(experiment->change), signedDurationText(change, m_units),
+                               u"The step simulated from its own durations with this one change: %1 becomes %2."_s.arg(
+                                   durationText(experiment->before, m_units), durationText(experiment->after, m_units)),
+                               change < 0 ? PanelSection::Tone::Better : PanelSection::Tone::Plain);
         }
     } else {
-        m_selected->addText(tr("Explaining…"), "faint");
+        m_selected->addText(u"Explaining…"_s, "faint");
     }
     m_selected->addWidget(walk);
     // Once they are shown, later than this.

@@ -6,36 +6,32 @@
 #include <QRegularExpression>
 
 #include "schedules/model/kinds.h"
+#include "widgets/literals.h"
 
 namespace stagewright {
 namespace {
 
-struct QueryText {
-    Q_DECLARE_TR_FUNCTIONS(OpQuery)
-};
-
 // ">2ms": nullopt if the word does not start like a bound; a fault if it is invalid.
 std::optional<OpQuery::Bound> boundOf(const QString& word, QString& fault)
 {
-    static const QRegularExpression form(
-        QStringLiteral("^(?:dur(?:ation)?:)?([<>])(=?)([0-9.,]*)([a-zA-Z\u00b5\u03bc]*)$"));
+    static const QRegularExpression form(u"^(?:dur(?:ation)?:)?([<>])(=?)([0-9.,]*)([a-zA-Z\u00b5\u03bc]*)$"_s);
     const auto match = form.match(word);
     if (!match.hasMatch()) return std::nullopt;
     OpQuery::Bound bound;
-    bound.above = match.captured(1) == QLatin1String(">");
+    bound.above = match.captured(1) == ">"_L1;
     bound.equal = !match.captured(2).isEmpty();
     bool number = false;
-    bound.value = match.captured(3).replace(QLatin1Char(','), QLatin1Char('.')).toDouble(&number);
+    bound.value = match.captured(3).replace(u',', u'.').toDouble(&number);
     QString unit = match.captured(4).toLower();
-    unit.replace(QChar(0x00b5), QLatin1Char('u')).replace(QChar(0x03bc), QLatin1Char('u'));
+    unit.replace(QChar(0x00b5), u'u').replace(QChar(0x03bc), u'u');
     const std::pair<const char*, double> units[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
     const auto* known = std::find_if(std::begin(units), std::end(units),
                                      [&](const auto& one) { return unit == QLatin1String(one.first); });
-    bound.units = unit == QLatin1String("u") || unit == QLatin1String("unit") || unit == QLatin1String("units");
+    bound.units = unit == "u"_L1 || unit == "unit"_L1 || unit == "units"_L1;
     if (!number)
-        fault = QueryText::tr("%1: a number is needed, as in >2ms").arg(word);
+        fault = u"%1: a number is needed, as in >2ms"_s.arg(word);
     else if (!bound.units && known == std::end(units))
-        fault = QueryText::tr("%1: a unit is needed: ns, us, ms, s, or units in a simulated run").arg(word);
+        fault = u"%1: a unit is needed: ns, us, ms, s, or units in a simulated run"_s.arg(word);
     else if (!bound.units)
         bound.value *= known->second;
     return bound;
@@ -48,10 +44,10 @@ bool isKind(OpKind asked, OpKind kind) { return kind == asked || (isFullBackward
 QStringList wordsOf(const QString& text)
 {
     QStringList words;
-    static const QRegularExpression form(QStringLiteral("\"([^\"]*)\"?|(\\S+)"));
+    static const QRegularExpression form(u"\"([^\"]*)\"?|(\\S+)"_s);
     for (auto it = form.globalMatch(text); it.hasNext();) {
         const auto match = it.next();
-        words << (match.capturedLength(2) > 0 ? match.captured(2) : QLatin1Char('"') + match.captured(1));
+        words << (match.capturedLength(2) > 0 ? match.captured(2) : u'"' + match.captured(1));
     }
     return words;
 }
@@ -99,7 +95,7 @@ OpQuery parseOpQuery(const QString& text)
 {
     OpQuery query;
     for (const QString& word : wordsOf(text)) {
-        if (word.startsWith(QLatin1Char('"'))) {
+        if (word.startsWith(u'"')) {
             if (word.size() > 1) query.words << word.mid(1);
             continue;
         }
@@ -107,28 +103,26 @@ OpQuery parseOpQuery(const QString& text)
             query.durations.push_back(*bound);
             continue;
         }
-        const int colon = static_cast<int>(word.indexOf(QLatin1Char(':')));
+        const int colon = static_cast<int>(word.indexOf(u':'));
         if (colon > 0) {
             const QString key = word.left(colon).toLower();
             bool number = false;
             const int value = word.mid(colon + 1).toInt(&number);
             std::optional<int>* target = nullptr;
-            if (key == QLatin1String("rank") || key == QLatin1String("r")) target = &query.rank;
-            if (key == QLatin1String("stage") || key == QLatin1String("s")) target = &query.stage;
-            if (key == QLatin1String("mb") || key == QLatin1String("microbatch")) target = &query.microbatch;
-            if (key == QLatin1String("slice")) target = &query.slice;
-            if (key == QLatin1String("lane")) {
+            if (key == "rank"_L1 || key == "r"_L1) target = &query.rank;
+            if (key == "stage"_L1 || key == "s"_L1) target = &query.stage;
+            if (key == "mb"_L1 || key == "microbatch"_L1) target = &query.microbatch;
+            if (key == "slice"_L1) target = &query.slice;
+            if (key == "lane"_L1) {
                 query.lane = laneOf(word.mid(colon + 1).toLower().toStdString());
                 if (!query.lane && word.size() > colon + 1)
-                    query.fault =
-                        QueryText::tr("%1: unknown; use compute, send, receive, wait, kernel, copy or other").arg(word);
+                    query.fault = u"%1: unknown; use compute, send, receive, wait, kernel, copy or other"_s.arg(word);
                 continue;
             }
             if (target == nullptr) {
-                query.fault =
-                    QueryText::tr("%1: unknown; use rank, stage, mb, slice, lane or >2ms").arg(word.left(colon));
+                query.fault = u"%1: unknown; use rank, stage, mb, slice, lane or >2ms"_s.arg(word.left(colon));
             } else if (word.size() > colon + 1 && !number) {
-                query.fault = QueryText::tr("%1: a number is needed").arg(word);
+                query.fault = u"%1: a number is needed"_s.arg(word);
             } else if (number) {
                 *target = value;
             }

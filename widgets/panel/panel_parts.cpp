@@ -11,6 +11,7 @@
 #include <QStylePainter>
 #include <QVBoxLayout>
 
+#include "widgets/literals.h"
 #include "widgets/style.h"
 #include "widgets/timeline/geometry.h"
 #include "widgets/timeline/slice_shapes.h"
@@ -35,7 +36,7 @@ constexpr int shortFigure = 110; // px; up to this width a figure stays on one l
 int widestWord(const QFontMetrics& metrics, const QString& text)
 {
     int widest = 0;
-    for (const QString& word : text.split(QRegularExpression(QStringLiteral("[\\s\\x{200b}]+"))))
+    for (const QString& word : text.split(QRegularExpression(u"[\\s\\x{200b}]+"_s)))
         widest = std::max(widest, metrics.horizontalAdvance(word));
     return widest;
 }
@@ -44,7 +45,7 @@ int widestWord(const QFontMetrics& metrics, const QString& text)
 
 QString breakable(QString text)
 {
-    if (text.size() < 20 || text.contains(QLatin1Char(' '))) return text;
+    if (text.size() < 20 || text.contains(u' ')) return text;
     for (const char c : {'_', ':', '-', '/', '.'})
         text.replace(QLatin1Char(c), QString(QLatin1Char(c)) + QChar(0x200b));
     return text;
@@ -73,7 +74,7 @@ QSize RowLabel::minimumSizeHint() const
 
 LinkButton::LinkButton(const QString& text, const QString& tooltip, QWidget* parent) : QPushButton(text, parent)
 {
-    setObjectName(QStringLiteral("link"));
+    setObjectName(u"link"_s);
     setToolTip(tooltip);
     setAutoDefault(true);
     QSizePolicy policy(QSizePolicy::Preferred, QSizePolicy::Preferred, QSizePolicy::PushButton);
@@ -185,7 +186,7 @@ PanelSection::PanelSection(const QString& title, QWidget* parent) : QWidget(pare
     layout->addWidget(m_body);
     layout->addSpacing(13);
     m_rule = new QFrame(this);
-    m_rule->setObjectName(QStringLiteral("rule"));
+    m_rule->setObjectName(u"rule"_s);
     layout->addWidget(m_rule);
     makeCopyable(this, [this] { return table(); });
 }
@@ -227,7 +228,7 @@ void PanelSection::addRow(const QString& label, const QString& value, const QStr
     figure->setToolTip(tooltip);
     m_grid->addWidget(name, m_next, 0);
     m_grid->addWidget(figure, m_next, 1, 1, 2);
-    m_lines.push_back(label + QStringLiteral(": ") + value);
+    m_lines.push_back(label + u": "_s + value);
     ++m_next;
 }
 
@@ -251,7 +252,7 @@ void PanelSection::addRow(QWidget* label, const QString& value, const QString& t
     label->setParent(m_body);
     m_grid->addWidget(label, m_next, 0, 1, 2, Qt::AlignLeft);
     m_grid->addWidget(figure, m_next, 2);
-    m_lines.push_back(textOf(label) + QStringLiteral(": ") + value);
+    m_lines.push_back(textOf(label) + u": "_s + value);
     ++m_next;
 }
 
@@ -268,7 +269,7 @@ void PanelSection::addBar(QWidget* name, ShareBar* bar, const QString& value, co
     m_grid->addWidget(bar, m_next, 1, Qt::AlignVCenter);
     m_grid->addWidget(figure, m_next, 2);
     m_bars.push_back(bar);
-    m_lines.push_back(textOf(name) + QStringLiteral(": ") + value);
+    m_lines.push_back(textOf(name) + u": "_s + value);
     ++m_next;
 }
 
@@ -286,7 +287,7 @@ void PanelSection::addChange(const QString& change, const QString& tooltip, Tone
     if (QLayoutItem* first = m_grid->itemAtPosition(row, 0)) // its label gives way
         if (auto* name = qobject_cast<QLabel*>(first->widget()); name != nullptr) name->setWordWrap(true);
     m_grid->addWidget(label, row, 3);
-    m_lines.back() += QStringLiteral("  ") + change;
+    m_lines.back() += u"  "_s + change;
 }
 
 void PanelSection::setFigure(const QString& key, const QString& value) { m_figures.emplace_back(key, value); }
@@ -322,8 +323,8 @@ TableText PanelSection::table() const
 QString PanelSection::plainText() const
 {
     QString text = m_title->text();
-    for (const QString& line : m_lines) text += QLatin1Char('\n') + line;
-    return text.replace(QChar::Nbsp, QLatin1Char(' ')); // which keep a quantity on one line of the screen
+    for (const QString& line : m_lines) text += u'\n' + line;
+    return text.replace(QChar::Nbsp, u' '); // which keep a quantity on one line of the screen
 }
 
 } // namespace stagewright

@@ -2,12 +2,14 @@
 
 #include <QVBoxLayout>
 
+#include "widgets/literals.h"
+
 namespace stagewright {
 
 SectionColumn::SectionColumn(QWidget* parent) : QScrollArea(parent)
 {
     auto* body = new QWidget(this);
-    body->setObjectName(QStringLiteral("panelBody"));
+    body->setObjectName(u"panelBody"_s);
     m_layout = new QVBoxLayout(body);
     m_layout->setContentsMargins(18, 18, 18, 14);
     m_layout->setSpacing(15);
@@ -65,7 +67,7 @@ QString SectionColumn::plainText() const
     QStringList texts;
     for (const PanelSection* section : m_sections)
         if (section->isVisibleTo(widget())) texts << section->plainText();
-    return texts.join(QLatin1String("\n\n"));
+    return texts.join("\n\n"_L1);
 }
 
 } // namespace stagewright

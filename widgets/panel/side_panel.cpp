@@ -15,6 +15,7 @@
 #include "traces/analysis/kernel_classes.h"
 #include "traces/analysis/kernels.h"
 #include "traces/step/step_ops.h"
+#include "widgets/literals.h"
 #include "widgets/runs/runs_model.h"
 #include "widgets/sentence.h"
 #include "widgets/style.h"
@@ -25,41 +26,35 @@ namespace stagewright {
 QString opOnRank(const Timeline& timeline, SpanId span)
 {
     const Span& s = timeline.spans()[span];
-    return SidePanel::tr("%1 on rank %2").arg(shownName(timeline.nameOf(s))).arg(timeline.trackOf(span).rank);
+    return u"%1 on rank %2"_s.arg(shownName(timeline.nameOf(s))).arg(timeline.trackOf(span).rank);
 }
 
 namespace definition {
 QString bubbleRatio()
 {
-    return SidePanel::tr(
-        "Bubble ratio: idle time over all ranks ÷ (ranks × window). The window of a step runs from the start "
-        "of its first to the end of its last busy span; busy is F, B, I, W and recompute.");
+    return u"Bubble ratio: idle time over all ranks ÷ (ranks × window). The window of a step runs from the start "
+           "of its first to the end of its last busy span; busy is F, B, I, W and recompute."_s;
 }
-QString makespan()
-{
-    return SidePanel::tr("From the start of the first to the end of the last busy span over all ranks.");
-}
+QString makespan() { return u"From the start of the first to the end of the last busy span over all ranks."_s; }
 QString wholeStep()
 {
-    return SidePanel::tr("Step time: from the start of the first op, gather or reduction over all ranks to the end of "
-                         "the last, the optimizer included.");
+    return u"Step time: from the start of the first op, gather or reduction over all ranks to the end of "
+           "the last, the optimizer included."_s;
 }
 QString idleOfRank()
 {
-    return SidePanel::tr(
-        "Share of the step's window in which this rank is idle: not busy and not in the optimizer or a collective.");
+    return u"Share of the step's window in which this rank is idle: not busy and not in the optimizer or a collective."_s;
 }
 QString peakActivation()
 {
-    return SidePanel::tr("Largest activation memory in use at any moment of the step, sampled at op ends.");
+    return u"Largest activation memory in use at any moment of the step, sampled at op ends."_s;
 }
 QString overlap()
 {
-    return SidePanel::tr(
-        "A transfer lasts from its producer's end to its arrival. It is hidden while the receiving rank is busy, "
-        "exposed while it is not.");
+    return u"A transfer lasts from its producer's end to its arrival. It is hidden while the receiving rank is busy, "
+           "exposed while it is not."_s;
 }
-QString loss() { return SidePanel::tr("Mean cross-entropy over the step's microbatches, in nats per token."); }
+QString loss() { return u"Mean cross-entropy over the step's microbatches, in nats per token."_s; }
 } // namespace definition
 
 static constexpr std::size_t mostLevers = 8;
@@ -68,30 +63,29 @@ static constexpr std::size_t mostRankRows = 32;
 static QString leverText(const Lever& lever)
 {
     QString name = QString::fromStdString(lever.name);
-    const QString place = name.section(QLatin1Char(':'), 1);
+    const QString place = name.section(u':', 1);
     switch (lever.kind) {
     case LeverKind::Transient:
-        return SidePanel::tr("Rank %1 in step %2 as usual")
-            .arg(place.section(QLatin1Char('@'), 0, 0), place.section(QLatin1Char('@'), 1));
-    case LeverKind::Replica: return SidePanel::tr("Replica %1 as fast as others").arg(place);
-    case LeverKind::Rank: return SidePanel::tr("Rank %1 as fast as others").arg(place);
-    case LeverKind::Link: return SidePanel::tr("Link %1 as fast as others").arg(place);
-    case LeverKind::LaunchRank: return SidePanel::tr("No launch delay, rank %1").arg(place);
-    case LeverKind::Launch: return SidePanel::tr("No launch delay");
-    case LeverKind::Links: return SidePanel::tr("Free links");
-    case LeverKind::Collectives: return SidePanel::tr("Free gathers and reductions");
-    case LeverKind::Gathers: return SidePanel::tr("Free gathers");
-    case LeverKind::Gather: return SidePanel::tr("Stage %1's gather as fast as others").arg(place);
-    case LeverKind::Reductions: return SidePanel::tr("Earlier reductions");
-    case LeverKind::Buckets: return SidePanel::tr("Reductions without buckets");
-    case LeverKind::Jitter: return SidePanel::tr("No jitter");
-    case LeverKind::Microbatches: return SidePanel::tr("Microbatches alike");
-    case LeverKind::Sends: return SidePanel::tr("Buffered sends");
-    case LeverKind::Channels: return SidePanel::tr("Unlimited channels");
-    case LeverKind::Recompute: return SidePanel::tr("No recompute");
-    case LeverKind::Cap: return SidePanel::tr("No memory cap");
-    case LeverKind::Stages: return SidePanel::tr("Even stages");
-    case LeverKind::Order: return SidePanel::tr("Next forwards first");
+        return u"Rank %1 in step %2 as usual"_s.arg(place.section(u'@', 0, 0), place.section(u'@', 1));
+    case LeverKind::Replica: return u"Replica %1 as fast as others"_s.arg(place);
+    case LeverKind::Rank: return u"Rank %1 as fast as others"_s.arg(place);
+    case LeverKind::Link: return u"Link %1 as fast as others"_s.arg(place);
+    case LeverKind::LaunchRank: return u"No launch delay, rank %1"_s.arg(place);
+    case LeverKind::Launch: return u"No launch delay"_s;
+    case LeverKind::Links: return u"Free links"_s;
+    case LeverKind::Collectives: return u"Free gathers and reductions"_s;
+    case LeverKind::Gathers: return u"Free gathers"_s;
+    case LeverKind::Gather: return u"Stage %1's gather as fast as others"_s.arg(place);
+    case LeverKind::Reductions: return u"Earlier reductions"_s;
+    case LeverKind::Buckets: return u"Reductions without buckets"_s;
+    case LeverKind::Jitter: return u"No jitter"_s;
+    case LeverKind::Microbatches: return u"Microbatches alike"_s;
+    case LeverKind::Sends: return u"Buffered sends"_s;
+    case LeverKind::Channels: return u"Unlimited channels"_s;
+    case LeverKind::Recompute: return u"No recompute"_s;
+    case LeverKind::Cap: return u"No memory cap"_s;
+    case LeverKind::Stages: return u"Even stages"_s;
+    case LeverKind::Order: return u"Next forwards first"_s;
     }
     return name;
 }
@@ -111,16 +105,16 @@ static std::vector<std::size_t> idlestRanks(const BubbleReport& report)
 
 SidePanel::SidePanel(QWidget* parent) : SectionColumn(parent)
 {
-    m_filter = addSection(tr("Filtered"));
-    m_levers = addSection(tr("What would help"));
-    m_schedule = addSection(tr("Schedule"));
-    m_bubble = addSection(tr("Bubble ratio"));
-    m_devices = addSection(tr("Devices"));
+    m_filter = addSection(u"Filtered"_s);
+    m_levers = addSection(u"What would help"_s);
+    m_schedule = addSection(u"Schedule"_s);
+    m_bubble = addSection(u"Bubble ratio"_s);
+    m_devices = addSection(u"Devices"_s);
     m_gaps = new GapSections(this);
-    m_memory = addSection(tr("Memory"));
-    m_communication = addSection(tr("Communication"));
-    m_training = addSection(tr("Training"));
-    m_selection = addSection(tr("Selection"));
+    m_memory = addSection(u"Memory"_s);
+    m_communication = addSection(u"Communication"_s);
+    m_training = addSection(u"Training"_s);
+    m_selection = addSection(u"Selection"_s);
     finish();
     setRun(nullptr, nullptr);
 }
@@ -172,10 +166,9 @@ void SidePanel::addFigure(PanelSection& section, const ReportFigure& figure, con
 {
     const bool known = figure.unknown.empty();
     const QString value = shownFigure(figure, m_units);
-    section.addRow(
-        QString::fromStdString(figure.title) + (known ? of : QString()), known ? value + more : value,
-        (known ? QString() : tr("Unknown: %1.").arg(QString::fromStdString(figure.unknown)) + QLatin1Char('\n')) +
-            meaning);
+    section.addRow(QString::fromStdString(figure.title) + (known ? of : QString()), known ? value + more : value,
+                   (known ? QString() : u"Unknown: %1."_s.arg(QString::fromStdString(figure.unknown)) + u'\n') +
+                       meaning);
     section.setFigure(QString::fromStdString(figure.key), value);
 }
 
@@ -185,9 +178,9 @@ void SidePanel::fillFilter()
     m_filter->setVisible(filtered());
     if (!filtered()) return;
     m_filter->addText(m_filterNote, "value");
-    auto* button = new QPushButton(tr("Show the whole step"));
-    button->setObjectName(QStringLiteral("link"));
-    button->setToolTip(tr("Clears the selected range (Esc in the timeline)"));
+    auto* button = new QPushButton(u"Show the whole step"_s);
+    button->setObjectName(u"link"_s);
+    button->setToolTip(u"Clears the selected range (Esc in the timeline)"_s);
     connect(button, &QPushButton::clicked, this, &SidePanel::unfilterAsked, Qt::QueuedConnection);
     m_filter->addWidget(button);
 }
@@ -265,13 +258,13 @@ void SidePanel::fillLevers()
     if (!shown) return;
     const LeverTable& table = *m_figures->levers;
     if (!table.simulated) {
-        m_levers->addText(tr("Not simulated: %1.").arg(QString::fromStdString(table.reason)), "secondary");
+        m_levers->addText(u"Not simulated: %1."_s.arg(QString::fromStdString(table.reason)), "secondary");
         return;
     }
-    const QString base = tr("The step is simulated with the run's own costs (%1) and again with this one change.")
-                             .arg(durationText(*table.simulated, m_units));
+    const QString base = u"The step is simulated with the run's own costs (%1) and again with this one change."_s.arg(
+        durationText(*table.simulated, m_units));
     const QString nothing =
-        tr("None of these would shorten the step: free links, equally fast ranks and stages, another order.");
+        u"None of these would shorten the step: free links, equally fast ranks and stages, another order."_s;
     std::size_t rows = 0;
     bool others = false;
     for (const Lever& lever : table.shown()) {
@@ -279,32 +272,30 @@ void SidePanel::fillLevers()
         if (++rows > mostLevers) break;
         if (table.ofOtherStep(lever) && !others) {
             if (rows == 1) m_levers->addText(nothing, "secondary");
-            m_levers->addText(tr("In other steps:"), "faint");
+            m_levers->addText(u"In other steps:"_s, "faint");
             others = true;
         }
         const Nanos before = *lever.makespan + lever.gain;
         m_levers->addRow(leverText(lever),
-                         tr("%1 (%2\u00a0%)")
-                             .arg(signedDurationText(-lever.gain, m_units),
-                                  signedFixed(-100.0 * static_cast<double>(lever.gain) /
-                                                  static_cast<double>(std::max<Nanos>(1, before)),
-                                              1)),
-                         (lever.peak
-                              ? tr("%1: the step then takes %2 and holds at most %3 on a rank.")
-                                    .arg(QString::fromStdString(lever.title), durationText(*lever.makespan, m_units),
-                                         bytesText(*lever.peak, m_units))
-                              : tr("%1: the step then takes %2.")
-                                    .arg(QString::fromStdString(lever.title), durationText(*lever.makespan, m_units))) +
-                             QLatin1Char('\n') + base,
+                         u"%1 (%2\u00a0%)"_s.arg(signedDurationText(-lever.gain, m_units),
+                                                 signedFixed(-100.0 * static_cast<double>(lever.gain) /
+                                                                 static_cast<double>(std::max<Nanos>(1, before)),
+                                                             1)),
+                         (lever.peak ? u"%1: the step then takes %2 and holds at most %3 on a rank."_s.arg(
+                                           QString::fromStdString(lever.title), durationText(*lever.makespan, m_units),
+                                           bytesText(*lever.peak, m_units))
+                                     : u"%1: the step then takes %2."_s.arg(QString::fromStdString(lever.title),
+                                                                            durationText(*lever.makespan, m_units))) +
+                             u'\n' + base,
                          PanelSection::Tone::Better);
-        m_levers->setFigure(QStringLiteral("levers.") + QString::fromStdString(lever.name),
+        m_levers->setFigure(u"levers."_s + QString::fromStdString(lever.name),
                             signedDurationText(-lever.gain, m_units));
     }
     if (rows == 0) m_levers->addText(nothing, "secondary");
     if (table.measured > 0)
-        m_levers->addText(tr("Simulated: %1; actual: %2 (%3\u00a0%)")
-                              .arg(durationText(*table.simulated, m_units), durationText(table.measured, m_units),
-                                   signedFixed(100 * table.error(), 1)),
+        m_levers->addText(u"Simulated: %1; actual: %2 (%3\u00a0%)"_s.arg(durationText(*table.simulated, m_units),
+                                                                         durationText(table.measured, m_units),
+                                                                         signedFixed(100 * table.error(), 1)),
                           "faint");
 }
 
@@ -318,14 +309,14 @@ void SidePanel::tellOverSteps(PanelSection& section, std::string_view of, const 
         shown.value = value;
         return shownFigure(shown, m_units);
     };
-    const QString value = tr("%1 (%2 to %3)").arg(text(sample->median), text(sample->low), text(sample->high));
-    section.addRow(tr("Over %n steps", "", sample->steps), value,
-                   tr("Median over measured steps, and %1.")
-                           .arg(sample->interval() ? tr("its 95 % interval by order statistics")
-                                                   : tr("minimum and maximum; an interval needs six steps")) +
-                       QLatin1Char('\n') + tooltip,
+    const QString value = u"%1 (%2 to %3)"_s.arg(text(sample->median), text(sample->low), text(sample->high));
+    section.addRow(u"Over %1 steps"_s.arg(sample->steps), value,
+                   u"Median over measured steps, and %1."_s.arg(
+                       sample->interval() ? u"its 95 % interval by order statistics"_s
+                                          : u"minimum and maximum; an interval needs six steps"_s) +
+                       u'\n' + tooltip,
                    PanelSection::Tone::Faint);
-    section.setFigure(QStringLiteral("over_steps.") + QLatin1String(key), value);
+    section.setFigure(u"over_steps."_s + QLatin1String(key), value);
 }
 
 void SidePanel::fillSchedule()
@@ -336,16 +327,16 @@ void SidePanel::fillSchedule()
         for (const char* key : {"whole_step", "bubble_fraction"})
             addFigure(*m_schedule, figure(key),
                       key == std::string_view("whole_step") ? definition::wholeStep() : definition::bubbleRatio());
-        m_schedule->addText(tr("Unknown: %1.").arg(QString::fromStdString(m_figures->noOps)));
-        m_schedule->addRow(tr("Clock"), clockText(info.clock), provenanceText(info));
+        m_schedule->addText(u"Unknown: %1."_s.arg(QString::fromStdString(m_figures->noOps)));
+        m_schedule->addRow(u"Clock"_s, clockText(info.clock), provenanceText(info));
         return;
     }
-    m_schedule->addRow(tr("Name"), scheduleTitle(info.scheduleName),
+    m_schedule->addRow(u"Name"_s, scheduleTitle(info.scheduleName),
                        shownTip(QString::fromStdString(info.scheduleName)));
-    m_schedule->addRow(tr("Stages × microbatches"), QStringLiteral("%1 × %2").arg(info.stages).arg(info.microbatches),
-                       tr("%1 ranks, stages on each: %2").arg(info.ranks).arg(chunks));
+    m_schedule->addRow(u"Stages × microbatches"_s, u"%1 × %2"_s.arg(info.stages).arg(info.microbatches),
+                       u"%1 ranks, stages on each: %2"_s.arg(info.ranks).arg(chunks));
     if (filtered())
-        m_schedule->addRow(tr("Range time"), shownFigure(figure("makespan"), m_units), definition::makespan());
+        m_schedule->addRow(u"Range time"_s, shownFigure(figure("makespan"), m_units), definition::makespan());
     else
         addFigure(*m_schedule, figure("whole_step"), definition::wholeStep());
     if (const FigureMeasure* m = measure())
@@ -355,7 +346,7 @@ void SidePanel::fillSchedule()
         addFigure(*m_schedule, figure("makespan"), definition::makespan());
     if (!filtered())
         for (const std::string& said : m_figures->sentences()) m_schedule->addText(sentence(said), "secondary");
-    m_schedule->addRow(tr("Clock"), clockText(info.clock), provenanceText(info));
+    m_schedule->addRow(u"Clock"_s, clockText(info.clock), provenanceText(info));
     if (const QString place = placeText(*m_run); !place.isEmpty()) m_schedule->addText(sentence(place), "secondary");
 }
 
@@ -378,7 +369,7 @@ void SidePanel::fillBubble()
     if (const FigureMeasure* m = measure()) {
         const FigureMeasure::Change change = m->share(report.bubbleFraction, m->figures().bubbles.bubbleFraction);
         QLabel* against =
-            new RowLabel(tr("Baseline: %1").arg(percentText(m->figures().bubbles.bubbleFraction)), "secondary", row);
+            new RowLabel(u"Baseline: %1"_s.arg(percentText(m->figures().bubbles.bubbleFraction)), "secondary", row);
         auto* delta = makeLabel(change.text, change.role(), row, true);
         for (QLabel* label : {against, delta}) {
             label->setAlignment(Qt::AlignRight);
@@ -390,18 +381,17 @@ void SidePanel::fillBubble()
         const double points = (report.bubbleFraction - base.bubbleFraction) * 100;
         const QString name = QString::fromStdString(base.name);
         QLabel* against =
-            new RowLabel(tr("%1, simulated: %2").arg(name, percentText(base.bubbleFraction)), "secondary", row);
+            new RowLabel(u"%1, simulated: %2"_s.arg(name, percentText(base.bubbleFraction)), "secondary", row);
         // Better or worse only beyond the noise of the measured steps.
         const FigureSample* sample = filtered() ? nullptr : m_figures->overSteps.find("bubble_fraction");
         const bool noise = std::abs(points) < 0.05 || (sample != nullptr && sample->low <= base.bubbleFraction &&
                                                        base.bubbleFraction <= sample->high);
-        auto* delta = makeLabel(tr("%1 points").arg(signedFixed(points, 1)),
+        auto* delta = makeLabel(u"%1 points"_s.arg(signedFixed(points, 1)),
                                 noise ? "secondary" : (points < 0 ? "better" : "worse"), row);
         const QString why =
-            tr("%1 with one stage per rank, simulated with this run's own costs (median time of each kind and "
-               "stage): %2.")
-                .arg(name, durationText(base.makespan, m_units)) +
-            (noise ? QLatin1Char('\n') + tr("The difference is within the noise of the measured steps.") : QString());
+            u"%1 with one stage per rank, simulated with this run's own costs (median time of each kind and "
+            "stage): %2."_s.arg(name, durationText(base.makespan, m_units)) +
+            (noise ? u'\n' + u"The difference is within the noise of the measured steps."_s : QString());
         for (QLabel* label : {against, delta}) {
             label->setAlignment(Qt::AlignRight);
             label->setToolTip(why);
@@ -409,7 +399,7 @@ void SidePanel::fillBubble()
         }
     }
     m_bubble->addWidget(row);
-    m_bubble->setFigure(QStringLiteral("bubble_fraction"), m_headline);
+    m_bubble->setFigure(u"bubble_fraction"_s, m_headline);
     tellOverSteps(*m_bubble, "bubble_fraction", "bubble_fraction", definition::bubbleRatio());
     const double window = std::max<double>(1, static_cast<double>(report.makespan()));
     const std::vector<std::size_t> rows = idlestRanks(report);
@@ -426,11 +416,11 @@ void SidePanel::fillBubble()
         auto* bar = new ShareBar;
         bar->setParts(std::move(parts));
         const QString idle = percentText(static_cast<double>(rank.idle) / window, 0);
-        m_bubble->addBar(tr("Rank %1").arg(r), bar, idle,
-                         tr("%1 busy, %2 idle of %3\n%4")
-                             .arg(durationText(rank.busy, m_units), durationText(rank.idle, m_units),
-                                  durationText(report.makespan(), m_units), definition::idleOfRank()));
-        m_bubble->setFigure(QStringLiteral("by_rank.%1.idle").arg(r), idle);
+        m_bubble->addBar(
+            u"Rank %1"_s.arg(r), bar, idle,
+            u"%1 busy, %2 idle of %3\n%4"_s.arg(durationText(rank.busy, m_units), durationText(rank.idle, m_units),
+                                                durationText(report.makespan(), m_units), definition::idleOfRank()));
+        m_bubble->setFigure(u"by_rank.%1.idle"_s.arg(r), idle);
         if (const FigureMeasure* m = measure(); m != nullptr && r < m->figures().bubbles.ranks.size()) {
             const BubbleReport& before = m->figures().bubbles;
             const double then =
@@ -439,10 +429,10 @@ void SidePanel::fillBubble()
         }
     }
     if (rows.size() < report.ranks.size())
-        m_bubble->addText(tr("The %L1 ranks of %L2 that are idle longest. The gutter of the timeline has every rank.")
-                              .arg(rows.size())
-                              .arg(report.ranks.size()),
-                          "faint");
+        m_bubble->addText(
+            u"The %L1 ranks of %L2 that are idle longest. The gutter of the timeline has every rank."_s.arg(rows.size())
+                .arg(report.ranks.size()),
+            "faint");
 }
 
 void SidePanel::fillMemory()
@@ -453,8 +443,8 @@ void SidePanel::fillMemory()
     const Bytes most = std::llround(peak.value);
     QString byRank;
     for (std::size_t r = 0; peak.unknown.empty() && r < peak.byRank.size(); ++r)
-        byRank += QLatin1Char('\n') + tr("rank %1: %2").arg(r).arg(bytesText(std::llround(peak.byRank[r]), m_units));
-    addFigure(*m_memory, peak, definition::peakActivation() + byRank, tr(" (rank %1)").arg(peak.fullestRank()));
+        byRank += u'\n' + u"rank %1: %2"_s.arg(r).arg(bytesText(std::llround(peak.byRank[r]), m_units));
+    addFigure(*m_memory, peak, definition::peakActivation() + byRank, u" (rank %1)"_s.arg(peak.fullestRank()));
     if (!peak.unknown.empty()) return;
     if (const FigureMeasure* m = measure()) m->tellBytes(*m_memory, most, m->figures().peaks());
     tellOverSteps(*m_memory, "peak_activation", "peak_activation", definition::peakActivation());
@@ -462,28 +452,28 @@ void SidePanel::fillMemory()
         const auto& base = m_figures->baseline->peakActivation;
         const Bytes same = *std::max_element(base.begin(), base.end());
         if (same > 0)
-            m_memory->addRow(tr("Same in %1, simulated").arg(QString::fromStdString(m_figures->baseline->name)),
+            m_memory->addRow(u"Same in %1, simulated"_s.arg(QString::fromStdString(m_figures->baseline->name)),
                              bytesText(same, m_units),
-                             tr("Largest peak of any rank under 1F1B with this run's activation sizes."));
+                             u"Largest peak of any rank under 1F1B with this run's activation sizes."_s);
     }
     if (weights.unknown.empty() && weights.value > 0) {
-        addFigure(*m_memory, weights, tr("Bytes of weights held by the rank that holds most."),
-                  tr(" (rank %1)").arg(weights.fullestRank()));
+        addFigure(*m_memory, weights, u"Bytes of weights held by the rank that holds most."_s,
+                  u" (rank %1)"_s.arg(weights.fullestRank()));
         if (const FigureMeasure* m = measure())
             m->tellBytes(*m_memory, std::llround(weights.value), m->figures().peaks(MemoryCategory::Weights));
     }
     if (m_budget) {
         const Bytes left = *m_budget - most;
         m_memory->addRow(
-            tr("Budget per rank"), bytesText(*m_budget, m_units),
-            tr("The dashed line in the charts. Idle time that only more memory would fill counts as memory."));
-        m_memory->addRow(tr("Headroom to budget"), bytesText(left, m_units),
-                         tr("Budget %1 minus the largest peak.").arg(bytesText(*m_budget, m_units)),
+            u"Budget per rank"_s, bytesText(*m_budget, m_units),
+            u"The dashed line in the charts. Idle time that only more memory would fill counts as memory."_s);
+        m_memory->addRow(u"Headroom to budget"_s, bytesText(left, m_units),
+                         u"Budget %1 minus the largest peak."_s.arg(bytesText(*m_budget, m_units)),
                          left < 0 ? PanelSection::Tone::Worse : PanelSection::Tone::Plain);
     }
-    auto* button = new QPushButton(m_budget ? tr("Change the budget…") : tr("Set a budget…"));
-    button->setObjectName(QStringLiteral("link"));
-    button->setToolTip(tr("How much activation memory a rank may use"));
+    auto* button = new QPushButton(m_budget ? u"Change the budget…"_s : u"Set a budget…"_s);
+    button->setObjectName(u"link"_s);
+    button->setToolTip(u"How much activation memory a rank may use"_s);
     connect(button, &QPushButton::clicked, this, &SidePanel::budgetAsked);
     m_memory->addWidget(button);
 }
@@ -508,35 +498,35 @@ void SidePanel::fillDevices()
         sum.graphs += rank.graphs;
     }
     if (const std::string unknown = unknownWithoutKernels(*m_run); !unknown.empty())
-        m_devices->addText(tr("Unknown: %1.").arg(QString::fromStdString(unknown)), "secondary");
+        m_devices->addText(u"Unknown: %1."_s.arg(QString::fromStdString(unknown)), "secondary");
     if (window <= 0) return;
     // key: table and column of the report, summed over its rows
     const auto row = [&](const QString& title, const QString& key, Nanos time, const QString& meaning) {
         m_devices->addRow(title,
-                          tr("%1 (%2)").arg(percentText(static_cast<double>(time) / static_cast<double>(window)),
-                                            durationText(time, m_units)),
+                          u"%1 (%2)"_s.arg(percentText(static_cast<double>(time) / static_cast<double>(window)),
+                                           durationText(time, m_units)),
                           meaning);
         m_devices->setFigure(key, durationText(time, m_units));
     };
     m_devices->addRow(
-        tr("First to last kernel"), durationText(window / std::max<std::int64_t>(1, devices), m_units),
-        tr("From the start of the step's first kernel or copy to the end of the last; mean over devices."));
+        u"First to last kernel"_s, durationText(window / std::max<std::int64_t>(1, devices), m_units),
+        u"From the start of the step's first kernel or copy to the end of the last; mean over devices."_s);
     if (sum.graphs > 0) {
-        row(tr("CUDA graphs"), QStringLiteral("device_time.graphs_ns"), sum.graphs,
-            tr("Graphs traced as a whole: what computes and what communicates in them is unknown. Record again with "
-               "--cuda-graph-trace=node."));
-        m_devices->addRow(tr("Computing, communicating"), tr("Unknown"), tr("CUDA graphs were traced as a whole."));
+        row(u"CUDA graphs"_s, u"device_time.graphs_ns"_s, sum.graphs,
+            u"Graphs traced as a whole: what computes and what communicates in them is unknown. Record again with "
+            "--cuda-graph-trace=node."_s);
+        m_devices->addRow(u"Computing, communicating"_s, u"Unknown"_s, u"CUDA graphs were traced as a whole."_s);
     } else {
-        row(tr("Computing"), QStringLiteral("device_time.computing_ns"), sum.computing,
-            tr("A kernel runs whose class is not communication. Summed over devices, as a share of their time from "
-               "first to last."));
-        row(tr("Communicating"), QStringLiteral("device_time.communicating_ns"), sum.communicating,
-            tr("A kernel runs whose class is collective or send, receive."));
-        row(tr("of which exposed"), QStringLiteral("device_time.exposed_ns"), sum.exposed(),
-            tr("Communicating while nothing computes."));
+        row(u"Computing"_s, u"device_time.computing_ns"_s, sum.computing,
+            u"A kernel runs whose class is not communication. Summed over devices, as a share of their time from "
+            "first to last."_s);
+        row(u"Communicating"_s, u"device_time.communicating_ns"_s, sum.communicating,
+            u"A kernel runs whose class is collective or send, receive."_s);
+        row(u"of which exposed"_s, u"device_time.exposed_ns"_s, sum.exposed(),
+            u"Communicating while nothing computes."_s);
     }
-    row(tr("Copying"), QStringLiteral("device_time.copying_ns"), sum.copying, tr("A copy or a fill runs."));
-    row(tr("Idle"), QStringLiteral("device_time.idle_ns"), window - sum.busy, tr("Nothing runs."));
+    row(u"Copying"_s, u"device_time.copying_ns"_s, sum.copying, u"A copy or a fill runs."_s);
+    row(u"Idle"_s, u"device_time.idle_ns"_s, window - sum.busy, u"Nothing runs."_s);
     RankDeviceIdle why;
     for (const RankDeviceIdle& rank : m_figures->idle)
         for (std::size_t s = 0; s < deviceStateCount; ++s) why.time[s] += rank.time[s];
@@ -544,30 +534,29 @@ void SidePanel::fillDevices()
         // from 0.5 %
         if (why.of(state) * 200 >= window)
             row(title,
-                QStringLiteral("device_idle.%1_ns")
-                    .arg(QString::fromUtf8(toText(state).data(), static_cast<qsizetype>(toText(state).size()))),
+                u"device_idle.%1_ns"_s.arg(
+                    QString::fromUtf8(toText(state).data(), static_cast<qsizetype>(toText(state).size()))),
                 why.of(state), meaning);
     };
-    part(DeviceState::Launch, tr("of which late launches"),
-         tr("What runs next was launched after everything before it had ended: the host is the limit."));
-    part(DeviceState::Sync, tr("of which host waits"),
-         tr("The host was in a synchronising call and could launch nothing."));
-    part(DeviceState::Queued, tr("of which queued"),
-         tr("What runs next was launched in time and waited for an event, or for its launch to arrive."));
-    part(DeviceState::Unknown, tr("of which unknown"), tr("The trace does not say when what runs next was launched."));
+    part(DeviceState::Launch, u"of which late launches"_s,
+         u"What runs next was launched after everything before it had ended: the host is the limit."_s);
+    part(DeviceState::Sync, u"of which host waits"_s,
+         u"The host was in a synchronising call and could launch nothing."_s);
+    part(DeviceState::Queued, u"of which queued"_s,
+         u"What runs next was launched in time and waited for an event, or for its launch to arrive."_s);
+    part(DeviceState::Unknown, u"of which unknown"_s, u"The trace does not say when what runs next was launched."_s);
     QStringList classes;
     Nanos total = 0;
     for (const ClassTime& time : m_figures->classes) total += time.total;
     for (const ClassTime& time : m_figures->classes) {
         const auto title = titleOf(time.of);
         if (classes.size() < 6 && time.total * 100 >= total)
-            classes << tr("%1 %2").arg(QString::fromUtf8(title.data(), static_cast<qsizetype>(title.size())).toLower(),
-                                       percentText(static_cast<double>(time.total) / static_cast<double>(total), 0));
+            classes << u"%1 %2"_s.arg(QString::fromUtf8(title.data(), static_cast<qsizetype>(title.size())).toLower(),
+                                      percentText(static_cast<double>(time.total) / static_cast<double>(total), 0));
     }
-    if (!classes.isEmpty())
-        m_devices->addText(wholeQuantities(tr("Kernel time: %1.").arg(classes.join(QStringLiteral("; ")))));
+    if (!classes.isEmpty()) m_devices->addText(wholeQuantities(u"Kernel time: %1."_s.arg(classes.join(u"; "_s))));
     m_devices->addText(
-        tr("The tables Device time, Why devices do not compute and Time by kernel class show them by rank."), "faint");
+        u"The tables Device time, Why devices do not compute and Time by kernel class show them by rank."_s, "faint");
 }
 
 // Each figure is that of the rank with the most of it.
@@ -579,23 +568,23 @@ void SidePanel::fillCollectives()
         if (!calls.unknown.empty() || calls.value == 0) return;
         const bool sized = bytes.unknown.empty() && bytes.value > 0;
         addFigure(*m_communication, calls, meaning, {},
-                  sized ? tr(" · %1").arg(shownFigure(bytes, m_units)) : QString());
+                  sized ? u" · %1"_s.arg(shownFigure(bytes, m_units)) : QString());
         if (sized) m_communication->setFigure(QString::fromStdString(bytes.key), shownFigure(bytes, m_units));
     };
     count("sharing.gathers", "sharing.gathered_bytes",
-          tr("How often a rank gathers a stage's weights from the ranks that share it, and the bytes it receives in "
-             "them; of the rank with the most."));
+          u"How often a rank gathers a stage's weights from the ranks that share it, and the bytes it receives in "
+          "them; of the rank with the most."_s);
     count("sharing.reductions", "sharing.reduced_bytes",
-          tr("How often a rank sums a stage's gradients with the ranks that share it, and the bytes it receives in "
-             "them; of the rank with the most."));
+          u"How often a rank sums a stage's gradients with the ranks that share it, and the bytes it receives in "
+          "them; of the rank with the most."_s);
     if (m_figures->collectiveUses.uses.empty()) return;
     addFigure(
         *m_communication, figure("sharing.hidden_time"),
-        tr("Time of gathers and reductions in which their rank runs an op or, without ops, a kernel that computes."));
+        u"Time of gathers and reductions in which their rank runs an op or, without ops, a kernel that computes."_s);
     addFigure(*m_communication, figure("sharing.exposed_time"),
-              tr("Idle time that waits for them. Hatched in the timeline."));
+              u"Idle time that waits for them. Hatched in the timeline."_s);
     addFigure(*m_communication, figure("sharing.outside_time"),
-              tr("Their time before the first and after the last op of the step. Hatched in the timeline."));
+              u"Their time before the first and after the last op of the step. Hatched in the timeline."_s);
 }
 
 void SidePanel::fillCommunication()
@@ -607,19 +596,19 @@ void SidePanel::fillCommunication()
     m_communication->setVisible(shown || !m_figures->collectives.empty());
     fillCollectives();
     if (!shown) return;
-    addFigure(*m_communication, messages, tr("Messages between ranks in this step: activations and gradients."));
+    addFigure(*m_communication, messages, u"Messages between ranks in this step: activations and gradients."_s);
     const RunReport* before = measure() != nullptr ? &measure()->figures() : nullptr;
     if (!messages.unknown.empty())
-        return m_communication->addText(tr("Unknown: %1.").arg(QString::fromStdString(messages.unknown)));
+        return m_communication->addText(u"Unknown: %1."_s.arg(QString::fromStdString(messages.unknown)));
     if (before != nullptr)
         measure()->tell(*m_communication,
                         measure()->count(messages.value, static_cast<double>(before->overlap.messages)));
     if (time.value == 0)
-        return addFigure(*m_communication, time, tr("Transfers take no time in this run. ") + definition::overlap());
+        return addFigure(*m_communication, time, u"Transfers take no time in this run. "_s + definition::overlap());
     addFigure(*m_communication, time, definition::overlap());
     if (before != nullptr) measure()->tellTime(*m_communication, std::llround(time.value), before->overlap.commTime);
     addFigure(*m_communication, hidden, definition::overlap(), {},
-              tr(" (%1)").arg(percentText(hidden.value / time.value, 0)));
+              u" (%1)"_s.arg(percentText(hidden.value / time.value, 0)));
     if (before != nullptr)
         measure()->tellTime(*m_communication, std::llround(hidden.value), before->overlap.hiddenTime, false,
                             FigureMeasure::Good::More);
@@ -628,10 +617,10 @@ void SidePanel::fillCommunication()
         measure()->tellTime(*m_communication, std::llround(exposed.value), before->overlap.exposedTime);
     tellOverSteps(*m_communication, "overlap.exposed_time", "exposed_time", definition::overlap());
     if (const auto latency = m_figures->linkLatency()) {
-        m_communication->addRow(tr("Latency per hop"), durationText(*latency, m_units),
-                                tr("From the run's cost model: given, or fitted as the median time between a "
-                                   "producer's end and the arrival."));
-        m_communication->setFigure(QStringLiteral("link_latency"), durationText(*latency, m_units));
+        m_communication->addRow(u"Latency per hop"_s, durationText(*latency, m_units),
+                                u"From the run's cost model: given, or fitted as the median time between a "
+                                "producer's end and the arrival."_s);
+        m_communication->setFigure(u"link_latency"_s, durationText(*latency, m_units));
     }
 }
 
@@ -652,23 +641,22 @@ void SidePanel::fillTraining()
     };
     if (loss != nullptr && !loss->values.empty()) {
         if (step < loss->values.size())
-            addOwn(tr("Loss of this step"), QStringLiteral("loss.step"), fixed(loss->values[step], 4),
-                   definition::loss());
-        addOwn(tr("Loss over the run"), QStringLiteral("loss.run"),
-               tr("%1 → %2").arg(fixed(loss->values.front(), 3), fixed(loss->values.back(), 3)), definition::loss());
+            addOwn(u"Loss of this step"_s, u"loss.step"_s, fixed(loss->values[step], 4), definition::loss());
+        addOwn(u"Loss over the run"_s, u"loss.run"_s,
+               u"%1 → %2"_s.arg(fixed(loss->values.front(), 3), fixed(loss->values.back(), 3)), definition::loss());
         if (const FigureMeasure* m = measure(); m != nullptr && m->lastLoss())
             m->tell(*m_training, m->difference(loss->values.back(), *m->lastLoss(), 3));
     }
     if (!weights.isEmpty()) {
         const Metric* deviation = m_run->metric("deviation");
         const bool measured = deviation != nullptr && !deviation->values.empty();
-        addOwn(tr("Deviation of the weights"), QStringLiteral("deviation"),
-               measured ? QString::number(deviation->values.back(), 'e', 2) : tr("not measured"),
-               tr("This schedule's training results differ from synchronous training. Weights: %1.").arg(weights));
+        addOwn(u"Deviation of the weights"_s, u"deviation"_s,
+               measured ? QString::number(deviation->values.back(), 'e', 2) : u"not measured"_s,
+               u"This schedule's training results differ from synchronous training. Weights: %1."_s.arg(weights));
     }
     if (contention != nullptr && step < contention->values.size())
-        addOwn(tr("Contention"), QStringLiteral("contention.step"), percentText(contention->values[step]),
-               tr("1 − processor time ÷ wall-clock time of the busy ops: time taken by other work on this computer."));
+        addOwn(u"Contention"_s, u"contention.step"_s, percentText(contention->values[step]),
+               u"1 − processor time ÷ wall-clock time of the busy ops: time taken by other work on this computer."_s);
 }
 
 } // namespace stagewright

@@ -7,6 +7,7 @@
 #include "schedules/model/kinds.h"
 #include "traces/analysis/explain_gap.h"
 #include "traces/analysis/kernels.h"
+#include "widgets/literals.h"
 #include "widgets/panel/side_panel.h"
 #include "widgets/sentence.h"
 #include "widgets/style.h"
@@ -22,36 +23,35 @@ void SidePanel::fillSelection()
     if (!shown) return;
     if (!m_aggregation.empty()) {
         const Aggregation& a = m_aggregation;
-        m_selection->setTitle(tr("Selected range"));
+        m_selection->setTitle(u"Selected range"_s);
         m_selection->addRow(
-            tr("Range"),
-            (a.rows == 1 ? tr("%1 on one row") : tr("%1 on %2 rows").arg(QStringLiteral("%1"), QString::number(a.rows)))
-                .arg(durationText(a.range.duration(), m_units)));
+            u"Range"_s, (a.rows == 1 ? u"%1 on one row"_s : u"%1 on %2 rows"_s.arg(u"%1"_s, QString::number(a.rows)))
+                            .arg(durationText(a.range.duration(), m_units)));
         if (!m_figures->noOps.empty()) { // ops, and so idle time, are unknown
-            m_selection->addText(tr("The table below the timeline has the kernels and copies in it, by class, name or "
-                                    "rank; the figures above are of the whole step."),
+            m_selection->addText(u"The table below the timeline has the kernels and copies in it, by class, name or "
+                                 "rank; the figures above are of the whole step."_s,
                                  "faint");
             return;
         }
         for (std::size_t k = 0; k < allKinds().size(); ++k)
             if (a.countByKind[k] > 0)
                 m_selection->addRow(
-                    tr("%1 × %2").arg(a.countByKind[k]).arg(sentence(ruleOf(static_cast<OpKind>(k)).title)),
+                    u"%1 × %2"_s.arg(a.countByKind[k]).arg(sentence(ruleOf(static_cast<OpKind>(k)).title)),
                     durationText(a.timeByKind[k], m_units),
-                    tr("Ops that overlap the range; their time is trimmed to it."));
-        m_selection->addRow(tr("Busy"), durationText(a.busy, m_units),
-                            tr("F, B, I, W and recompute within the range, over its rows."));
-        m_selection->addRow(tr("Idle"), durationText(a.idle, m_units),
-                            tr("Rows × range minus everything on the compute lanes."));
+                    u"Ops that overlap the range; their time is trimmed to it."_s);
+        m_selection->addRow(u"Busy"_s, durationText(a.busy, m_units),
+                            u"F, B, I, W and recompute within the range, over its rows."_s);
+        m_selection->addRow(u"Idle"_s, durationText(a.idle, m_units),
+                            u"Rows × range minus everything on the compute lanes."_s);
         if (a.communication > 0)
-            m_selection->addRow(tr("Communication"), durationText(a.communication, m_units),
-                                tr("Transfers within the range; they may overlap."));
+            m_selection->addRow(u"Communication"_s, durationText(a.communication, m_units),
+                                u"Transfers within the range; they may overlap."_s);
         return;
     }
-    m_selection->setTitle(tr("Selection"));
+    m_selection->setTitle(u"Selection"_s);
     if (m_selected == noSpan || m_selected >= m_run->timeline->spans().size())
         m_selection->addText(
-            tr("Click an op to see what it waits for and what it releases. Drag over empty space to sum up a range."),
+            u"Click an op to see what it waits for and what it releases. Drag over empty space to sum up a range."_s,
             "faint");
     else
         describeSpan(m_selected);
@@ -69,40 +69,38 @@ void SidePanel::describeSpan(SpanId id)
     const WorkLook look = lookOfWork(timeline, !hasOps(timeline), id);
     const Fill& fill = look.fill(theme());
     const bool op = look.isOp;
-    auto* swatch =
-        new QLabel(op && span.op.microbatch >= 0 ? QString::number(span.op.microbatch) : QStringLiteral("·"));
+    auto* swatch = new QLabel(op && span.op.microbatch >= 0 ? QString::number(span.op.microbatch) : u"·"_s);
     swatch->setAlignment(Qt::AlignCenter);
     swatch->setMinimumSize(18, 18);
-    swatch->setStyleSheet(QStringLiteral("background:%1;color:%2;border-radius:3px;font-weight:600;padding:0 4px;")
-                              .arg(fill.fill.name(), fill.label.name()));
+    swatch->setStyleSheet(u"background:%1;color:%2;border-radius:3px;font-weight:600;padding:0 4px;"_s.arg(
+        fill.fill.name(), fill.label.name()));
     layout->addWidget(swatch);
     const QString name = shownName(timeline.nameOf(span));
-    auto* title =
-        makeLabel(tr("%1, rank %2").arg(op ? sentence(ruleOf(span.op.kind).title) : look.name).arg(track.rank), "value",
-                  head, true);
+    auto* title = makeLabel(u"%1, rank %2"_s.arg(op ? sentence(ruleOf(span.op.kind).title) : look.name).arg(track.rank),
+                            "value", head, true);
     title->setWordWrap(true);
     layout->addWidget(title, 1);
     m_selection->addWidget(head);
 
     if (op)
-        m_selection->addRow(tr("Op"), tr("%1 · stage %2").arg(name).arg(span.op.stage),
-                            tr("Stage, kind and microbatch, as in the schedule. Zero-bubble papers write B for the "
-                               "input gradient (I)."));
+        m_selection->addRow(u"Op"_s, u"%1 · stage %2"_s.arg(name).arg(span.op.stage),
+                            u"Stage, kind and microbatch, as in the schedule. Zero-bubble papers write B for the "
+                            "input gradient (I)."_s);
     const auto text = [](std::string_view of) {
         return QString::fromUtf8(of.data(), static_cast<qsizetype>(of.size()));
     };
-    if (look.of) m_selection->addRow(tr("Class"), text(titleOf(*look.of)), tr("What kind of work it is, by its name."));
+    if (look.of) m_selection->addRow(u"Class"_s, text(titleOf(*look.of)), u"What kind of work it is, by its name."_s);
     if (const QString lane = laneTitle(track); !op && !lane.isEmpty())
-        m_selection->addRow(track.lane == Lane::Other ? tr("On") : tr("Stream"), lane, tr("The lane it is on."));
+        m_selection->addRow(track.lane == Lane::Other ? u"On"_s : u"Stream"_s, lane, u"The lane it is on."_s);
     const bool window = m_figures->bubbles.windowEnd > m_figures->bubbles.windowBegin; // else from the start of the run
     const Nanos begin = window ? m_figures->bubbles.windowBegin : timeline.begin();
-    m_selection->addRow(tr("Start"), durationText(span.start - begin, m_units),
-                        window ? tr("From the start of the step's window.") : tr("From the start of the run."));
-    m_selection->addRow(tr("Duration"), durationText(span.duration(), m_units),
-                        tr("From start to end on the run's clock."));
+    m_selection->addRow(u"Start"_s, durationText(span.start - begin, m_units),
+                        window ? u"From the start of the step's window."_s : u"From the start of the run."_s);
+    m_selection->addRow(u"Duration"_s, durationText(span.duration(), m_units),
+                        u"From start to end on the run's clock."_s);
     if (timeline.hasCpuTime() && timeline.cpuTime(id) >= 0)
-        m_selection->addRow(tr("Processor time"), durationText(timeline.cpuTime(id), m_units),
-                            tr("Time its thread ran on a processor."));
+        m_selection->addRow(u"Processor time"_s, durationText(timeline.cpuTime(id), m_units),
+                            u"Time its thread ran on a processor."_s);
 
     if (op)
         describeTies(id);
@@ -122,18 +120,18 @@ void SidePanel::describeTies(SpanId id)
     for (const Edge& edge : timeline.edgesInto(id))
         if (edge.kind == EdgeKind::Data || (edge.kind == EdgeKind::Order && beside(edge.from)))
             waits << opOnRank(timeline, edge.from);
-    m_selection->addRow(tr("Waits for"), waits.isEmpty() ? tr("nothing") : waits.join(QLatin1String(", ")),
-                        tr("Ops whose results it needs."));
+    m_selection->addRow(u"Waits for"_s, waits.isEmpty() ? u"nothing"_s : waits.join(", "_L1),
+                        u"Ops whose results it needs."_s);
     QStringList releases;
     for (const Edge& edge : timeline.edgesFrom(id))
         if (edge.kind == EdgeKind::Data || (edge.kind == EdgeKind::Order && beside(id)))
             releases << opOnRank(timeline, edge.to);
-    m_selection->addRow(tr("Releases"), releases.isEmpty() ? tr("nothing") : releases.join(QLatin1String(", ")),
-                        tr("Ops that need its result."));
+    m_selection->addRow(u"Releases"_s, releases.isEmpty() ? u"nothing"_s : releases.join(", "_L1),
+                        u"Ops that need its result."_s);
     if (const CollectiveUse* use = m_figures->collectiveUses.of(id)) {
-        m_selection->addRow(tr("Hidden"), durationText(use->hidden, m_units), tr("Its rank runs an op meanwhile."));
-        m_selection->addRow(tr("Exposed"), durationText(use->exposed(), m_units),
-                            tr("Its rank waits for it, or it lies before the first or after the last op of the step."));
+        m_selection->addRow(u"Hidden"_s, durationText(use->hidden, m_units), u"Its rank runs an op meanwhile."_s);
+        m_selection->addRow(u"Exposed"_s, durationText(use->exposed(), m_units),
+                            u"Its rank waits for it, or it lies before the first or after the last op of the step."_s);
     }
 }
 
@@ -145,13 +143,13 @@ void SidePanel::describeLaunch(SpanId id)
     const WorkLook look = lookOfWork(timeline, !hasOps(timeline), id);
     const LaunchSeen launch = launchOf(timeline, id);
     if (launch.by != noSpan)
-        m_selection->addRow(tr("Launched by"), shownName(timeline.nameOf(timeline.spans()[launch.by])),
-                            tr("The op or named range that launched it."));
+        m_selection->addRow(u"Launched by"_s, shownName(timeline.nameOf(timeline.spans()[launch.by])),
+                            u"The op or named range that launched it."_s);
     if (launch.time)
-        m_selection->addRow(tr("Launch delay"), durationText(span.start - *launch.time, m_units),
-                            tr("From the call on the host until it started."));
+        m_selection->addRow(u"Launch delay"_s, durationText(span.start - *launch.time, m_units),
+                            u"From the call on the host until it started."_s);
     for (const auto& [title, sizes] : launchShape(timeline, span))
-        m_selection->addRow(title, sizes, tr("How it was launched."));
+        m_selection->addRow(title, sizes, u"How it was launched."_s);
     if (const QString name = shownName(timeline.nameOf(span)); look.name != name) m_selection->addText(name);
 }
 
@@ -169,8 +167,8 @@ void SidePanel::describeMemory(SpanId id)
             at->microbatch == span.op.microbatch && (at->time > span.start || span.duration() == 0))
             delta += at->delta;
     if (delta != 0)
-        m_selection->addRow(delta < 0 ? tr("Frees") : tr("Keeps"), bytesText(std::abs(delta), m_units),
-                            tr("Change in activation memory of its stage and microbatch, from its start to its end."));
+        m_selection->addRow(delta < 0 ? u"Frees"_s : u"Keeps"_s, bytesText(std::abs(delta), m_units),
+                            u"Change in activation memory of its stage and microbatch, from its start to its end."_s);
 }
 
 void SidePanel::describeIdle(SpanId id)
@@ -183,14 +181,14 @@ void SidePanel::describeIdle(SpanId id)
         idle += gap.end - gap.start;
         reasons << sentence(explainGap(timeline, gap));
     }
-    m_selection->addRow(tr("Idle before"), durationText(idle, m_units), tr("Idle time of its rank just before it."));
+    m_selection->addRow(u"Idle before"_s, durationText(idle, m_units), u"Idle time of its rank just before it."_s);
     if (m_slack && id < m_slack->size() && (*m_slack)[id] >= 0)
-        m_selection->addRow(tr("Slack"), durationText((*m_slack)[id], m_units),
-                            tr("How much later it could have started without a longer step, all else equal. Ops on the "
-                               "critical path have none."));
+        m_selection->addRow(u"Slack"_s, durationText((*m_slack)[id], m_units),
+                            u"How much later it could have started without a longer step, all else equal. Ops on the "
+                            "critical path have none."_s);
     const auto& path = m_figures->criticalPath;
     if (std::any_of(path.begin(), path.end(), [&](const CriticalLink& link) { return link.span == id; }))
-        m_selection->addRow(tr("Critical path"), tr("yes"), tr("The step would end earlier if this op were shorter."));
+        m_selection->addRow(u"Critical path"_s, u"yes"_s, u"The step would end earlier if this op were shorter."_s);
     for (const QString& reason : reasons) m_selection->addText(reason);
 }
 

@@ -4,6 +4,7 @@
 
 #include "schedules/base/median.h"
 #include "traces/lessons/narrate.h"
+#include "widgets/literals.h"
 
 namespace stagewright {
 namespace {
@@ -70,7 +71,7 @@ std::shared_ptr<const Beats> makeBeats(const std::vector<std::shared_ptr<const T
             beat.repeats = repeating > 0;
             beat.words = QString::fromStdString(narrated.plain);
             if (panels.size() > 1 && !beat.words.isEmpty())
-                beat.words.prepend(QString(QChar(static_cast<char16_t>(u'A' + p))) + QStringLiteral(": "));
+                beat.words.prepend(QString(QChar(static_cast<char16_t>(u'A' + p))) + u": "_s);
             all->beats.push_back(std::move(beat));
         }
     }
@@ -87,7 +88,7 @@ std::shared_ptr<const Beats> makeBeats(const std::vector<std::shared_ptr<const T
             continue;
         }
         Beat& same = merged.back();
-        if (!beat.words.isEmpty()) same.words += (same.words.isEmpty() ? QString() : QStringLiteral("  ")) + beat.words;
+        if (!beat.words.isEmpty()) same.words += (same.words.isEmpty() ? QString() : u"  "_s) + beat.words;
         same.isFirst = same.isFirst || beat.isFirst;
         same.interesting = same.interesting || beat.interesting;
         same.repeats = same.repeats && beat.repeats;

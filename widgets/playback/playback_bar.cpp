@@ -8,6 +8,7 @@
 #include <QPainter>
 #include <QPushButton>
 
+#include "widgets/literals.h"
 #include "widgets/style.h"
 
 namespace stagewright {
@@ -66,15 +67,15 @@ QIcon signOf(Sign sign, const QColor& colour)
 
 PlaybackBar::PlaybackBar(Player* player, QWidget* parent) : QFrame(parent), m_player(player)
 {
-    setObjectName(QStringLiteral("playbackBar"));
+    setObjectName(u"playbackBar"_s);
     setAttribute(Qt::WA_StyledBackground);
-    setAccessibleName(tr("Playback"));
+    setAccessibleName(u"Playback"_s);
     auto* layout = new QHBoxLayout(this);
     layout->setContentsMargins(8, 4, 12, 4);
     layout->setSpacing(2);
     auto button = [&](const QString& text, const QString& name, const QString& tip) {
         auto* made = new QPushButton(text, this);
-        made->setObjectName(QStringLiteral("flat"));
+        made->setObjectName(u"flat"_s);
         made->setAccessibleName(name);
         made->setToolTip(tip);
         made->setFixedHeight(26);
@@ -82,41 +83,41 @@ PlaybackBar::PlaybackBar(Player* player, QWidget* parent) : QFrame(parent), m_pl
         return made;
     };
     m_previous =
-        button({}, tr("Previous beat"), tr("Previous beat: ops that start together are one beat  (Shift+Space)"));
+        button({}, u"Previous beat"_s, u"Previous beat: ops that start together are one beat  (Shift+Space)"_s);
     connect(m_previous, &QPushButton::clicked, player, &Player::previousBeat);
-    m_play = button({}, tr("Play or stop"),
-                    tr("Plays at half a second per unit; slower when something happens for the first time, faster "
-                       "where a pattern repeats  (P)"));
+    m_play = button({}, u"Play or stop"_s,
+                    u"Plays at half a second per unit; slower when something happens for the first time, faster "
+                    "where a pattern repeats  (P)"_s);
     connect(m_play, &QPushButton::clicked, player, [player] { player->play(!player->playing()); });
-    m_next = button({}, tr("Next beat"), tr("Next beat: ops that start together are one beat  (Space)"));
+    m_next = button({}, u"Next beat"_s, u"Next beat: ops that start together are one beat  (Space)"_s);
     connect(m_next, &QPushButton::clicked, player, &Player::nextBeat);
-    m_moment = button({}, tr("Next interesting beat"),
-                      tr("The next first occurrence, gap of half an op, peak or change of pattern  (N)"));
+    m_moment = button({}, u"Next interesting beat"_s,
+                      u"The next first occurrence, gap of half an op, peak or change of pattern  (N)"_s);
     connect(m_moment, &QPushButton::clicked, player, &Player::nextInteresting);
     layout->addSpacing(8);
     m_words = makeLabel({}, "value", this);
     m_words->setTextFormat(Qt::PlainText);
-    m_words->setAccessibleName(tr("What happens"));
+    m_words->setAccessibleName(u"What happens"_s);
     m_words->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
     m_words->installEventFilter(this);
     layout->addWidget(m_words, 1);
     layout->addSpacing(8);
     m_clock = makeLabel({}, "secondary", this);
-    m_clock->setAccessibleName(tr("Moment"));
-    m_clock->setToolTip(tr("Time since the start of the step, and the beat"));
+    m_clock->setAccessibleName(u"Moment"_s);
+    m_clock->setToolTip(u"Time since the start of the step, and the beat"_s);
     layout->addWidget(m_clock);
-    m_speed = button({}, tr("Pace"), tr("Multiplies the pace of half a second per unit  (1 to 4)"));
+    m_speed = button({}, u"Pace"_s, u"Multiplies the pace of half a second per unit  (1 to 4)"_s);
     auto* menu = new QMenu(m_speed);
     for (int speed = 1; speed <= 4; ++speed)
-        menu->addAction(tr("%1 × the pace").arg(1 << (speed - 1)), this, [player, speed] { player->setSpeed(speed); });
+        menu->addAction(u"%1 × the pace"_s.arg(1 << (speed - 1)), this, [player, speed] { player->setSpeed(speed); });
     menu->addSeparator();
-    auto* reduced = menu->addAction(tr("Reduced motion: jump from beat to beat"));
+    auto* reduced = menu->addAction(u"Reduced motion: jump from beat to beat"_s);
     reduced->setCheckable(true);
     connect(menu, &QMenu::aboutToShow, this, [reduced, player] { reduced->setChecked(player->reducedMotion()); });
     connect(reduced, &QAction::triggered, this, &PlaybackBar::reducedMotionChosen);
     m_speed->setMenu(menu);
-    m_speed->setStyleSheet(QStringLiteral("QPushButton::menu-indicator { image: none; width: 0; }"));
-    m_close = button({}, tr("End playback"), tr("Shows the whole step again  (Esc)"));
+    m_speed->setStyleSheet(u"QPushButton::menu-indicator { image: none; width: 0; }"_s);
+    m_close = button({}, u"End playback"_s, u"Shows the whole step again  (Esc)"_s);
     connect(m_close, &QPushButton::clicked, player, &Player::end);
     connect(player, &Player::stateChanged, this, &PlaybackBar::refresh);
     connect(player, &Player::cursorMoved, this, &PlaybackBar::refresh);
@@ -165,10 +166,9 @@ void PlaybackBar::refresh()
 {
     setVisible(m_player->active());
     m_play->setIcon(signOf(m_player->playing() ? Sign::Stop : Sign::Play, m_theme->accent));
-    m_speed->setText(tr("%1×").arg(1 << (m_player->speed() - 1)));
+    m_speed->setText(u"%1×"_s.arg(1 << (m_player->speed() - 1)));
     if (!m_player->active() || !m_player->beats()) return;
-    m_clock->setText(tr("%1   ·   beat %2 of %3")
-                         .arg(durationText(m_player->cursor(), m_units))
+    m_clock->setText(u"%1   ·   beat %2 of %3"_s.arg(durationText(m_player->cursor(), m_units))
                          .arg(m_player->beat() + 1)
                          .arg(m_player->beats()->beats.size()));
     elide();

@@ -8,6 +8,7 @@
 #include <QPaintEvent>
 #include <QPainter>
 
+#include "widgets/literals.h"
 #include "widgets/timeline/slice_shapes.h"
 
 namespace stagewright {
@@ -43,7 +44,7 @@ PlaybackOverlay::PlaybackOverlay(TimelineView* view, ViewState* state, Player* p
     : ThemedWidget(view), m_view(view), m_player(player)
 {
     overWhole(this, view);
-    setObjectName(QStringLiteral("playbackOverlay"));
+    setObjectName(u"playbackOverlay"_s);
     view->installEventFilter(this);
     connect(state, &ViewState::visibleChanged, this, qOverload<>(&QWidget::update));
     connect(state, &ViewState::shownChanged, this, qOverload<>(&QWidget::update));
@@ -195,9 +196,7 @@ void PlaybackOverlay::paintParcels(QPainter& painter)
         painter.drawRect(box);
         painter.setFont(fontOf(FontRole::Small));
         painter.setPen(fill.label);
-        const QString digits = more                    ? QStringLiteral("…")
-                               : parcel.microbatch < 0 ? QString()
-                                                       : QString::number(parcel.microbatch);
+        const QString digits = more ? u"…"_s : parcel.microbatch < 0 ? QString() : QString::number(parcel.microbatch);
         if (QFontMetricsF(painter.font()).horizontalAdvance(digits) <= parcelSize)
             painter.drawText(box, Qt::AlignCenter, digits);
     }
@@ -227,7 +226,7 @@ MemoryPlayback::MemoryPlayback(MemoryView* view, TimelineView* timeline, ViewSta
     : ThemedWidget(view), m_view(view), m_timeline(timeline), m_player(player)
 {
     overWhole(this, view);
-    setObjectName(QStringLiteral("memoryPlayback"));
+    setObjectName(u"memoryPlayback"_s);
     view->installEventFilter(this);
     connect(state, &ViewState::visibleChanged, this, qOverload<>(&QWidget::update));
     connect(player, &Player::stateChanged, this, &MemoryPlayback::refresh);
@@ -306,7 +305,7 @@ void MemoryPlayback::paintEvent(QPaintEvent* event)
             painter.drawRoundedRect(square, 2, 2);
             painter.setPen(fill.label);
             painter.drawText(square, Qt::AlignCenter,
-                             more ? QStringLiteral("…") : QString::number(held[static_cast<std::size_t>(k)]));
+                             more ? u"…"_s : QString::number(held[static_cast<std::size_t>(k)]));
         }
     }
     if (x >= gutterFor(width()) - 1) paintCursor(painter, x, 28, height(), *m_theme);

@@ -6,6 +6,8 @@
 #include <QPointer>
 #include <QSettings>
 
+#include "widgets/literals.h"
+
 namespace stagewright {
 namespace {
 
@@ -14,21 +16,19 @@ int scaleInForce = 100;
 
 const QStringList& themeNames()
 {
-    static const QStringList names{QStringLiteral("system"), QStringLiteral("light"), QStringLiteral("dark"),
-                                   QStringLiteral("high-contrast")};
+    static const QStringList names{u"system"_s, u"light"_s, u"dark"_s, u"high-contrast"_s};
     return names;
 }
 
 const QStringList& hatchNames()
 {
-    static const QStringList names{QStringLiteral("automatic"), QStringLiteral("always"), QStringLiteral("never")};
+    static const QStringList names{u"automatic"_s, u"always"_s, u"never"_s};
     return names;
 }
 
 const QStringList& unitNames()
 {
-    static const QStringList names{QStringLiteral("automatic"), QStringLiteral("s"), QStringLiteral("ms"),
-                                   QStringLiteral("us"), QStringLiteral("ns")};
+    static const QStringList names{u"automatic"_s, u"s"_s, u"ms"_s, u"us"_s, u"ns"_s};
     return names;
 }
 
@@ -44,37 +44,35 @@ Preferences readPreferences()
     const QSettings s;
     const Preferences standard;
     Preferences p;
-    p.theme = static_cast<ThemeChoice>(placeOf(themeNames(), s.value(QStringLiteral("window/theme")).toString()));
-    p.hatch = static_cast<HatchChoice>(placeOf(hatchNames(), s.value(QStringLiteral("preferences/hatch")).toString()));
-    p.keys = static_cast<KeyMapName>(std::clamp(s.value(QStringLiteral("window/keys"), 0).toInt(), 0, 2));
-    p.textScale = std::clamp(s.value(QStringLiteral("preferences/textScale"), standard.textScale).toInt(),
-                             smallestTextScale, largestTextScale);
-    p.reducedMotion = s.value(QStringLiteral("preferences/reducedMotion"), standard.reducedMotion).toBool();
-    p.timeUnit =
-        static_cast<TimeUnit>(placeOf(unitNames(), s.value(QStringLiteral("preferences/timeUnit")).toString()));
-    p.folder = s.value(QStringLiteral("preferences/folder")).toString();
-    p.recentFiles = std::clamp(s.value(QStringLiteral("preferences/recentFiles"), standard.recentFiles).toInt(), 0, 50);
-    p.autosave = s.value(QStringLiteral("preferences/autosave"), standard.autosave).toBool();
-    p.autosaveSeconds =
-        std::clamp(s.value(QStringLiteral("preferences/autosaveSeconds"), standard.autosaveSeconds).toInt(), 1, 600);
-    p.restoreSession = s.value(QStringLiteral("preferences/restoreSession"), standard.restoreSession).toBool();
+    p.theme = static_cast<ThemeChoice>(placeOf(themeNames(), s.value(u"window/theme"_s).toString()));
+    p.hatch = static_cast<HatchChoice>(placeOf(hatchNames(), s.value(u"preferences/hatch"_s).toString()));
+    p.keys = static_cast<KeyMapName>(std::clamp(s.value(u"window/keys"_s, 0).toInt(), 0, 2));
+    p.textScale = std::clamp(s.value(u"preferences/textScale"_s, standard.textScale).toInt(), smallestTextScale,
+                             largestTextScale);
+    p.reducedMotion = s.value(u"preferences/reducedMotion"_s, standard.reducedMotion).toBool();
+    p.timeUnit = static_cast<TimeUnit>(placeOf(unitNames(), s.value(u"preferences/timeUnit"_s).toString()));
+    p.folder = s.value(u"preferences/folder"_s).toString();
+    p.recentFiles = std::clamp(s.value(u"preferences/recentFiles"_s, standard.recentFiles).toInt(), 0, 50);
+    p.autosave = s.value(u"preferences/autosave"_s, standard.autosave).toBool();
+    p.autosaveSeconds = std::clamp(s.value(u"preferences/autosaveSeconds"_s, standard.autosaveSeconds).toInt(), 1, 600);
+    p.restoreSession = s.value(u"preferences/restoreSession"_s, standard.restoreSession).toBool();
     return p;
 }
 
 void writePreferences(const Preferences& p)
 {
     QSettings s;
-    s.setValue(QStringLiteral("window/theme"), themeNames().at(static_cast<int>(p.theme)));
-    s.setValue(QStringLiteral("preferences/hatch"), hatchNames().at(static_cast<int>(p.hatch)));
-    s.setValue(QStringLiteral("window/keys"), static_cast<int>(p.keys));
-    s.setValue(QStringLiteral("preferences/textScale"), p.textScale);
-    s.setValue(QStringLiteral("preferences/reducedMotion"), p.reducedMotion);
-    s.setValue(QStringLiteral("preferences/timeUnit"), unitNames().at(static_cast<int>(p.timeUnit)));
-    s.setValue(QStringLiteral("preferences/folder"), p.folder);
-    s.setValue(QStringLiteral("preferences/recentFiles"), p.recentFiles);
-    s.setValue(QStringLiteral("preferences/autosave"), p.autosave);
-    s.setValue(QStringLiteral("preferences/autosaveSeconds"), p.autosaveSeconds);
-    s.setValue(QStringLiteral("preferences/restoreSession"), p.restoreSession);
+    s.setValue(u"window/theme"_s, themeNames().at(static_cast<int>(p.theme)));
+    s.setValue(u"preferences/hatch"_s, hatchNames().at(static_cast<int>(p.hatch)));
+    s.setValue(u"window/keys"_s, static_cast<int>(p.keys));
+    s.setValue(u"preferences/textScale"_s, p.textScale);
+    s.setValue(u"preferences/reducedMotion"_s, p.reducedMotion);
+    s.setValue(u"preferences/timeUnit"_s, unitNames().at(static_cast<int>(p.timeUnit)));
+    s.setValue(u"preferences/folder"_s, p.folder);
+    s.setValue(u"preferences/recentFiles"_s, p.recentFiles);
+    s.setValue(u"preferences/autosave"_s, p.autosave);
+    s.setValue(u"preferences/autosaveSeconds"_s, p.autosaveSeconds);
+    s.setValue(u"preferences/restoreSession"_s, p.restoreSession);
 }
 
 PreferenceStore::PreferenceStore(QObject* parent) : QObject(parent), m_value(readPreferences()) {}

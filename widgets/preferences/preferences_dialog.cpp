@@ -14,6 +14,7 @@
 #include <QTabWidget>
 
 #include "widgets/hosts/hosts_page.h"
+#include "widgets/literals.h"
 #include "widgets/style.h"
 
 namespace stagewright {
@@ -54,90 +55,89 @@ void addCheck(QGridLayout* grid, QCheckBox* box, const QString& tooltip)
 
 PreferencesDialog::PreferencesDialog(QWidget* parent) : QDialog(parent)
 {
-    setObjectName(QStringLiteral("preferences"));
-    setWindowTitle(tr("Preferences"));
+    setObjectName(u"preferences"_s);
+    setWindowTitle(u"Preferences"_s);
     auto* outer = new QVBoxLayout(this);
     outer->setContentsMargins(22, 12, 22, 16);
     outer->setSpacing(8);
     m_pages = new QTabWidget(this);
     m_pages->setUsesScrollButtons(false); // there is room for both
     m_pages->setDocumentMode(true);
-    m_pages->setAccessibleName(tr("Pages"));
+    m_pages->setAccessibleName(u"Pages"_s);
     outer->addWidget(m_pages, 1);
     auto* general = new QWidget;
-    m_pages->addTab(general, tr("General"));
+    m_pages->addTab(general, u"General"_s);
     m_hosts = new HostsPage;
-    m_pages->addTab(m_hosts, tr("Hosts"));
+    m_pages->addTab(m_hosts, u"Hosts"_s);
     auto* layout = new QVBoxLayout(general);
     layout->setContentsMargins(0, 12, 0, 0);
     layout->setSpacing(8);
 
-    QGridLayout* looks = section(layout, tr("Appearance"), general);
+    QGridLayout* looks = section(layout, u"Appearance"_s, general);
     m_theme = new QComboBox(this);
-    m_theme->addItems({tr("Follow system"), tr("Light"), tr("Dark"), tr("High contrast")});
-    addField(
-        looks, tr("Theme"), m_theme,
-        tr("Colours of the window. High contrast: text at 7:1 or more, fills and lines at 3:1 or more, on black."));
+    m_theme->addItems({u"Follow system"_s, u"Light"_s, u"Dark"_s, u"High contrast"_s});
+    addField(looks, u"Theme"_s, m_theme,
+             u"Colours of the window. High contrast: text at 7:1 or more, fills and lines at 3:1 or more, on black."_s);
     m_hatch = new QComboBox(this);
-    m_hatch->addItems({tr("With high contrast"), tr("Always"), tr("Never")});
-    addField(looks, tr("Hatched kinds"), m_hatch,
-             tr("Backward, weight gradient and communication differ by hatch as well as colour, as in pictures for "
-                "grey print."));
+    m_hatch->addItems({u"With high contrast"_s, u"Always"_s, u"Never"_s});
+    addField(looks, u"Hatched kinds"_s, m_hatch,
+             u"Backward, weight gradient and communication differ by hatch as well as colour, as in pictures for "
+             "grey print."_s);
     m_scale = new QComboBox(this);
-    for (const int scale : scales) m_scale->addItem(tr("%1 %").arg(scale), scale);
-    addField(looks, tr("Text and sizes"), m_scale,
-             tr("Scales everything in the window, rows and pictures included; 100 % is 12 px text."));
+    for (const int scale : scales) m_scale->addItem(u"%1 %"_s.arg(scale), scale);
+    addField(looks, u"Text and sizes"_s, m_scale,
+             u"Scales everything in the window, rows and pictures included; 100 % is 12 px text."_s);
     auto* later = new QHBoxLayout;
-    m_later = makeLabel(tr("Takes effect at the next start."), "secondary", this);
+    m_later = makeLabel(u"Takes effect at the next start."_s, "secondary", this);
     m_later->setWordWrap(true);
-    m_restart = new QPushButton(tr("Restart now"), this);
-    m_restart->setObjectName(QStringLiteral("link"));
-    m_restart->setToolTip(tr("Closes the windows and reopens them as they are"));
+    m_restart = new QPushButton(u"Restart now"_s, this);
+    m_restart->setObjectName(u"link"_s);
+    m_restart->setToolTip(u"Closes the windows and reopens them as they are"_s);
     later->addWidget(m_later);
     later->addWidget(m_restart);
     later->addStretch(1);
     looks->addLayout(later, looks->rowCount(), 1, 1, 2);
     m_unit = new QComboBox(this);
-    m_unit->addItems({tr("Automatic"), tr("Seconds"), tr("Milliseconds"), tr("Microseconds"), tr("Nanoseconds")});
-    addField(looks, tr("Time unit"), m_unit,
-             tr("Unit of durations and the ruler. Automatic: one to three digits before the decimal point. Simulated "
-                "unit costs stay in units: 1 is the forward of one microbatch over a rank's share of the model."));
-    m_motion = new QCheckBox(tr("Reduced motion"), this);
-    addCheck(looks, m_motion, tr("No animations: no moving bars, no fading menus; playback goes in steps"));
+    m_unit->addItems({u"Automatic"_s, u"Seconds"_s, u"Milliseconds"_s, u"Microseconds"_s, u"Nanoseconds"_s});
+    addField(looks, u"Time unit"_s, m_unit,
+             u"Unit of durations and the ruler. Automatic: one to three digits before the decimal point. Simulated "
+             "unit costs stay in units: 1 is the forward of one microbatch over a rank's share of the model."_s);
+    m_motion = new QCheckBox(u"Reduced motion"_s, this);
+    addCheck(looks, m_motion, u"No animations: no moving bars, no fading menus; playback goes in steps"_s);
 
-    QGridLayout* work = section(layout, tr("Behaviour"), general);
+    QGridLayout* work = section(layout, u"Behaviour"_s, general);
     m_keys = new QComboBox(this);
-    m_keys->addItems({tr("Perfetto"), tr("Nsight Systems"), tr("Tracy")});
-    addField(work, tr("Keys as in"), m_keys, tr("The keys of the timeline; press ? for the current shortcuts"));
+    m_keys->addItems({u"Perfetto"_s, u"Nsight Systems"_s, u"Tracy"_s});
+    addField(work, u"Keys as in"_s, m_keys, u"The keys of the timeline; press ? for the current shortcuts"_s);
     m_folder = new QLineEdit(this);
-    m_folder->setPlaceholderText(tr("next to the last opened file"));
+    m_folder->setPlaceholderText(u"next to the last opened file"_s);
     m_folder->setMinimumWidth(QFontMetrics(m_folder->font()).horizontalAdvance(m_folder->placeholderText()) + 28);
-    auto* browse = new QPushButton(tr("Choose…"), this);
-    browse->setToolTip(tr("Choose the folder in which file dialogs start"));
-    addField(work, tr("Folder"), m_folder, tr("Where file dialogs start; empty: next to the last opened file"), browse);
+    auto* browse = new QPushButton(u"Choose…"_s, this);
+    browse->setToolTip(u"Choose the folder in which file dialogs start"_s);
+    addField(work, u"Folder"_s, m_folder, u"Where file dialogs start; empty: next to the last opened file"_s, browse);
     m_recent = new QSpinBox(this);
     m_recent->setRange(0, 50);
-    addField(work, tr("Recent files"), m_recent, tr("Length of the list of recent files; 0 keeps none"));
+    addField(work, u"Recent files"_s, m_recent, u"Length of the list of recent files; 0 keeps none"_s);
     m_seconds = new QSpinBox(this);
     m_seconds->setRange(1, 600);
-    m_seconds->setSuffix(tr(" s"));
-    m_autosave = new QCheckBox(tr("Autosave edited schedules"), this);
-    addField(work, tr("Autosave after"), m_seconds, tr("Time after an edit until it is saved for recovery"));
-    addCheck(work, m_autosave, tr("After a crash, offers to recover edited schedules that were not saved"));
-    m_session = new QCheckBox(tr("Reopen last session"), this);
+    m_seconds->setSuffix(u" s"_s);
+    m_autosave = new QCheckBox(u"Autosave edited schedules"_s, this);
+    addField(work, u"Autosave after"_s, m_seconds, u"Time after an edit until it is saved for recovery"_s);
+    addCheck(work, m_autosave, u"After a crash, offers to recover edited schedules that were not saved"_s);
+    m_session = new QCheckBox(u"Reopen last session"_s, this);
     addCheck(work, m_session,
-             tr("Files, the run shown, its view, selection and mode; also after a crash. Files named on the command "
-                "line open instead."));
+             u"Files, the run shown, its view, selection and mode; also after a crash. Files named on the command "
+             "line open instead."_s);
 
     layout->addStretch(1);
     auto* rule = new QFrame(this);
-    rule->setObjectName(QStringLiteral("rule"));
+    rule->setObjectName(u"rule"_s);
     outer->addWidget(rule);
     auto* buttons = new QHBoxLayout;
-    auto* reset = new QPushButton(tr("Reset all"), this);
-    reset->setToolTip(tr("Resets every preference to its default"));
-    auto* close = new QPushButton(tr("Close"), this);
-    close->setObjectName(QStringLiteral("primary"));
+    auto* reset = new QPushButton(u"Reset all"_s, this);
+    reset->setToolTip(u"Resets every preference to its default"_s);
+    auto* close = new QPushButton(u"Close"_s, this);
+    close->setObjectName(u"primary"_s);
     close->setDefault(true);
     buttons->addWidget(reset);
     buttons->addStretch(1);
@@ -155,7 +155,7 @@ PreferencesDialog::PreferencesDialog(QWidget* parent) : QDialog(parent)
     connect(m_folder, &QLineEdit::editingFinished, this, &PreferencesDialog::apply);
     connect(browse, &QPushButton::clicked, this, [this] {
         const QString folder =
-            QFileDialog::getExistingDirectory(this, tr("Folder in which file dialogs start"), m_folder->text());
+            QFileDialog::getExistingDirectory(this, u"Folder in which file dialogs start"_s, m_folder->text());
         if (folder.isEmpty()) return;
         m_folder->setText(folder);
         apply();
@@ -181,7 +181,7 @@ void PreferencesDialog::fill()
     const Preferences& p = PreferenceStore::instance().value();
     m_theme->setCurrentIndex(static_cast<int>(p.theme));
     m_hatch->setCurrentIndex(static_cast<int>(p.hatch));
-    if (m_scale->findData(p.textScale) < 0) m_scale->addItem(tr("%1 %").arg(p.textScale), p.textScale);
+    if (m_scale->findData(p.textScale) < 0) m_scale->addItem(u"%1 %"_s.arg(p.textScale), p.textScale);
     m_scale->setCurrentIndex(m_scale->findData(p.textScale));
     m_unit->setCurrentIndex(static_cast<int>(p.timeUnit));
     m_motion->setChecked(p.reducedMotion);

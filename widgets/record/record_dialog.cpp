@@ -25,6 +25,7 @@
 #include "schedules/setup/keys.h"
 #include "schedules/setup/prepare.h"
 #include "widgets/library/schedule_groups.h"
+#include "widgets/literals.h"
 #include "widgets/style.h"
 
 namespace stagewright {
@@ -82,7 +83,7 @@ class FieldScroll : public QScrollArea {
 public:
     explicit FieldScroll(QWidget* parent) : QScrollArea(parent)
     {
-        setObjectName(QStringLiteral("recordFields"));
+        setObjectName(u"recordFields"_s);
         setFrameShape(QFrame::NoFrame);
         setWidgetResizable(true);
         setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
@@ -116,14 +117,14 @@ constexpr int fewestRows = 4; // of the schedules, always seen
 
 QString tooltipOf(const ScheduleInfo& info)
 {
-    return words(info.title) + QLatin1Char('\n') + words(info.summary) + QLatin1Char('\n') + words(info.constraints);
+    return words(info.title) + u'\n' + words(info.summary) + u'\n' + words(info.constraints);
 }
 
 } // namespace
 
 RecordDialog::RecordDialog(QWidget* parent) : QDialog(parent)
 {
-    setWindowTitle(tr("Record a training run"));
+    setWindowTitle(u"Record a training run"_s);
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(20, 14, 20, 12);
     layout->setSpacing(8);
@@ -134,34 +135,34 @@ RecordDialog::RecordDialog(QWidget* parent) : QDialog(parent)
     auto* left = new QVBoxLayout;
     left->setSpacing(8);
     columns->addLayout(left, 4);
-    left->addWidget(makeLabel(tr("Schedules"), "title", this));
+    left->addWidget(makeLabel(u"Schedules"_s, "title", this));
     m_schedules = new QListWidget(this);
     // a long title ends in dots; its tooltip has it all
     m_schedules->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
-    m_schedules->setObjectName(QStringLiteral("boxed"));
-    m_schedules->setAccessibleName(tr("Schedules"));
+    m_schedules->setObjectName(u"boxed"_s);
+    m_schedules->setAccessibleName(u"Schedules"_s);
     m_schedules->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Ignored); // it takes what the fields leave
     fillSchedules();
     m_schedules->ensurePolished();
     m_schedules->setMinimumSize(280, fewestRows * std::max(24, m_schedules->sizeHintForRow(0)) + 12);
     left->addWidget(m_schedules, 1);
-    m_parameters = line("parameters", tr("its parameters"), {});
-    m_parameters->setAccessibleName(tr("Parameters of the schedule"));
+    m_parameters = line("parameters", u"its parameters"_s, {});
+    m_parameters->setAccessibleName(u"Parameters of the schedule"_s);
     connect(m_parameters, &QLineEdit::textEdited, this, [this](const QString& text) {
         if (QListWidgetItem* item = m_schedules->currentItem()) item->setData(parametersRole, text.trimmed());
         check();
     });
     left->addWidget(m_parameters);
-    left->addWidget(makeLabel(tr("Or your own schedule"), "secondary", this));
+    left->addWidget(makeLabel(u"Or your own schedule"_s, "secondary", this));
     auto* fileRow = new QHBoxLayout;
-    m_scheduleFile = line("scheduleFile", tr("schedule.csv"),
-                          tr("A schedule CSV: one line per rank, one cell per op. Empty: the schedules ticked above."));
-    m_scheduleFile->setAccessibleName(tr("Schedule file"));
-    auto* browse = new QPushButton(tr("Choose…"), this);
+    m_scheduleFile = line("scheduleFile", u"schedule.csv"_s,
+                          u"A schedule CSV: one line per rank, one cell per op. Empty: the schedules ticked above."_s);
+    m_scheduleFile->setAccessibleName(u"Schedule file"_s);
+    auto* browse = new QPushButton(u"Choose…"_s, this);
     browse->setAutoDefault(false);
     connect(browse, &QPushButton::clicked, this, [this] {
         const QString path =
-            QFileDialog::getOpenFileName(this, tr("Choose a schedule"), {}, tr("Schedule CSV (*.csv);;All files (*)"));
+            QFileDialog::getOpenFileName(this, u"Choose a schedule"_s, {}, u"Schedule CSV (*.csv);;All files (*)"_s);
         if (!path.isEmpty()) m_scheduleFile->setText(path);
     });
     fileRow->addWidget(m_scheduleFile, 1);
@@ -171,120 +172,120 @@ RecordDialog::RecordDialog(QWidget* parent) : QDialog(parent)
     auto* fields = new FieldScroll(this);
     left->addWidget(fields);
     addPlace(fields->column());
-    FieldGrid replicas(this, fields->column(), tr("Replicas"));
+    FieldGrid replicas(this, fields->column(), u"Replicas"_s);
     auto* replicaCount =
-        number("replicas", 1, 64, tr("Pipelines side by side that train one model, each on its share of the batch."));
+        number("replicas", 1, 64, u"Pipelines side by side that train one model, each on its share of the batch."_s);
     m_shard = choice("shard",
-                     {{tr("nothing"), "none"},
-                      {tr("optimizer state (ZeRO 1)"), "optimizer"},
-                      {tr("and gradients (ZeRO 2)"), "gradients"},
-                      {tr("and weights (ZeRO 3)"), "weights"}},
-                     tr("What replicas share instead of each having all of it."));
-    m_owners = line("owners", tr("even"),
-                    tr("Who owns which piece: layer for whole layers, or a share for each replica, such as 3/5,2/5. "
-                       "Empty: equal pieces."));
+                     {{u"nothing"_s, "none"},
+                      {u"optimizer state (ZeRO 1)"_s, "optimizer"},
+                      {u"and gradients (ZeRO 2)"_s, "gradients"},
+                      {u"and weights (ZeRO 3)"_s, "weights"}},
+                     u"What replicas share instead of each having all of it."_s);
+    m_owners = line("owners", u"even"_s,
+                    u"Who owns which piece: layer for whole layers, or a share for each replica, such as 3/5,2/5. "
+                    "Empty: equal pieces."_s);
     m_gather = choice("gather",
-                      {{tr("once a batch"), ""},
-                       {tr("the next one ahead"), "batch:prefetch=1"},
-                       {tr("for each microbatch"), "microbatch"}},
-                      tr("When sharded weights are gathered for an op."));
+                      {{u"once a batch"_s, ""},
+                       {u"the next one ahead"_s, "batch:prefetch=1"},
+                       {u"for each microbatch"_s, "microbatch"}},
+                      u"When sharded weights are gathered for an op."_s);
     m_reduce = choice(
         "reduce",
-        {{tr("at the end"), ""},
-         {tr("stage by stage"), "overlapped"},
-         {tr("each microbatch"), "microbatch"},
-         {tr("stage by stage, then update"), "stepped"}},
-        tr("When gradients are summed over the replicas: at the end of the batch, when a stage has its last gradient, "
-           "or after each microbatch. \"Then update\" starts a stage's optimizer as soon as its sums have arrived."));
-    m_replicaBatch = line("replica_batch", tr("alike"), tr("Microbatches of each replica, such as 3,5."));
-    m_cut = line("cut", tr("all layers"),
-                 tr("Partial backward: the layer that each replica goes back to, one of them 0, such as 0,4. A layer's "
-                    "gradient is then the mean over the replicas that reach it, and the distance from synchronous "
-                    "training is measured beside the run."));
-    replicas.add(tr("Replicas"), replicaCount);
-    replicas.add(tr("Their batches"), m_replicaBatch);
-    replicas.add(tr("Shard"), m_shard, true);
-    replicas.add(tr("Gather"), m_gather, true);
-    replicas.add(tr("Reduce"), m_reduce, true);
-    replicas.add(tr("Owners"), m_owners);
-    replicas.add(tr("Back to layer"), m_cut);
+        {{u"at the end"_s, ""},
+         {u"stage by stage"_s, "overlapped"},
+         {u"each microbatch"_s, "microbatch"},
+         {u"stage by stage, then update"_s, "stepped"}},
+        u"When gradients are summed over the replicas: at the end of the batch, when a stage has its last gradient, "
+        "or after each microbatch. \"Then update\" starts a stage's optimizer as soon as its sums have arrived."_s);
+    m_replicaBatch = line("replica_batch", u"alike"_s, u"Microbatches of each replica, such as 3,5."_s);
+    m_cut = line("cut", u"all layers"_s,
+                 u"Partial backward: the layer that each replica goes back to, one of them 0, such as 0,4. A layer's "
+                 "gradient is then the mean over the replicas that reach it, and the distance from synchronous "
+                 "training is measured beside the run."_s);
+    replicas.add(u"Replicas"_s, replicaCount);
+    replicas.add(u"Their batches"_s, m_replicaBatch);
+    replicas.add(u"Shard"_s, m_shard, true);
+    replicas.add(u"Gather"_s, m_gather, true);
+    replicas.add(u"Reduce"_s, m_reduce, true);
+    replicas.add(u"Owners"_s, m_owners);
+    replicas.add(u"Back to layer"_s, m_cut);
 
     auto* right = new QVBoxLayout;
     right->setSpacing(8);
     columns->addLayout(right, 5);
-    FieldGrid shape(this, right, tr("Shape"));
-    m_ranks = number("ranks", 1, 64, tr("Each rank trains a part of the model, as a device of the pipeline would."));
+    FieldGrid shape(this, right, u"Shape"_s);
+    m_ranks = number("ranks", 1, 64, u"Each rank trains a part of the model, as a device of the pipeline would."_s);
     m_microbatches =
-        number("microbatches", 1, 4096, tr("Parts of a batch that pass through the pipeline one after another."));
-    m_chunks = number("chunks", 0, 16, tr("Stages per rank. Schedules with a fixed number ignore it."));
-    m_chunks->setSpecialValueText(tr("schedule default"));
-    shape.add(tr("Ranks"), m_ranks);
-    shape.add(tr("Microbatches"), m_microbatches);
-    shape.add(tr("Stages per rank"), m_chunks);
-    auto* microbatchSize = number("microbatch_size", 1, 256, tr("Sequences in one microbatch."));
-    shape.add(tr("Microbatch size"), microbatchSize);
+        number("microbatches", 1, 4096, u"Parts of a batch that pass through the pipeline one after another."_s);
+    m_chunks = number("chunks", 0, 16, u"Stages per rank. Schedules with a fixed number ignore it."_s);
+    m_chunks->setSpecialValueText(u"schedule default"_s);
+    shape.add(u"Ranks"_s, m_ranks);
+    shape.add(u"Microbatches"_s, m_microbatches);
+    shape.add(u"Stages per rank"_s, m_chunks);
+    auto* microbatchSize = number("microbatch_size", 1, 256, u"Sequences in one microbatch."_s);
+    shape.add(u"Microbatch size"_s, microbatchSize);
 
-    FieldGrid model(this, right, tr("Model"));
-    m_layers = number("layers", 1, 512, tr("Transformer blocks, split over the stages by cost."));
-    m_hidden = number("hidden", 8, 8192, tr("Width of the model."));
-    m_heads = number("heads", 1, 128, tr("Attention heads; hidden must be a multiple of it."));
-    m_sequence = number("sequence", 2, 8192, tr("Tokens per sequence; each byte is a token."));
-    model.add(tr("Layers"), m_layers);
-    model.add(tr("Hidden"), m_hidden);
-    model.add(tr("Heads"), m_heads);
-    model.add(tr("Sequence"), m_sequence);
+    FieldGrid model(this, right, u"Model"_s);
+    m_layers = number("layers", 1, 512, u"Transformer blocks, split over the stages by cost."_s);
+    m_hidden = number("hidden", 8, 8192, u"Width of the model."_s);
+    m_heads = number("heads", 1, 128, u"Attention heads; hidden must be a multiple of it."_s);
+    m_sequence = number("sequence", 2, 8192, u"Tokens per sequence; each byte is a token."_s);
+    model.add(u"Layers"_s, m_layers);
+    model.add(u"Hidden"_s, m_hidden);
+    model.add(u"Heads"_s, m_heads);
+    model.add(u"Sequence"_s, m_sequence);
 
-    FieldGrid device(this, right, tr("Device"));
-    m_backend = choice("backend", {{tr("processor"), ""}}, tr("Device that the ranks compute on."));
+    FieldGrid device(this, right, u"Device"_s);
+    m_backend = choice("backend", {{u"processor"_s, ""}}, u"Device that the ranks compute on."_s);
     m_devices =
-        line("device", tr("all"), tr("GPUs by number, as listed by stagewright devices; ranks use them in turn."));
+        line("device", u"all"_s, u"GPUs by number, as listed by stagewright devices; ranks use them in turn."_s);
     m_precision =
-        choice("precision", {{tr("automatic"), ""}, {tr("bf16"), "bf16"}, {tr("tf32"), "tf32"}, {tr("fp32"), "fp32"}},
-               tr("For activations and products. Automatic: bf16 on GPUs, fp32 on the processor, where bf16 needs "
-                  "oneDNN and tf32 is not available. Master weights, gradients and sums are always fp32."));
+        choice("precision", {{u"automatic"_s, ""}, {u"bf16"_s, "bf16"}, {u"tf32"_s, "tf32"}, {u"fp32"_s, "fp32"}},
+               u"For activations and products. Automatic: bf16 on GPUs, fp32 on the processor, where bf16 needs "
+               "oneDNN and tf32 is not available. Master weights, gradients and sums are always fp32."_s);
     m_sharing = choice("sharing",
-                       {{tr("automatic"), ""},
-                        {tr("queues"), "queues"},
-                        {tr("partitions"), "partitions"},
-                        {tr("serialised"), "serialised"}},
-                       tr("How ranks share a GPU."));
-    m_transport = choice("transport", {{tr("copies"), ""}, {tr("NCCL"), "nccl"}},
-                         tr("How GPUs exchange messages: driver copies, or NCCL where each rank has its own GPU."));
-    device.add(tr("Train on"), m_backend);
-    device.add(tr("GPUs"), m_devices);
-    device.add(tr("Precision"), m_precision);
-    device.add(tr("Sharing"), m_sharing);
-    device.add(tr("Messages"), m_transport);
+                       {{u"automatic"_s, ""},
+                        {u"queues"_s, "queues"},
+                        {u"partitions"_s, "partitions"},
+                        {u"serialised"_s, "serialised"}},
+                       u"How ranks share a GPU."_s);
+    m_transport = choice("transport", {{u"copies"_s, ""}, {u"NCCL"_s, "nccl"}},
+                         u"How GPUs exchange messages: driver copies, or NCCL where each rank has its own GPU."_s);
+    device.add(u"Train on"_s, m_backend);
+    device.add(u"GPUs"_s, m_devices);
+    device.add(u"Precision"_s, m_precision);
+    device.add(u"Sharing"_s, m_sharing);
+    device.add(u"Messages"_s, m_transport);
     m_sharingMeaning = makeLabel({}, "faint", this);
-    m_sharingMeaning->setObjectName(QStringLiteral("sharingMeaning"));
+    m_sharingMeaning->setObjectName(u"sharingMeaning"_s);
     m_sharingMeaning->setWordWrap(true);
     right->insertWidget(right->count() - 1, m_sharingMeaning); // above the room that ends the group
 
-    FieldGrid run(this, right, tr("Run"));
-    auto* steps = number("steps", 1, 100000, tr("Measured steps of each schedule."));
-    auto* warmup = number("warmup", 0, 1000, tr("Steps before them that figures exclude."));
+    FieldGrid run(this, right, u"Run"_s);
+    auto* steps = number("steps", 1, 100000, u"Measured steps of each schedule."_s);
+    auto* warmup = number("warmup", 0, 1000, u"Steps before them that figures exclude."_s);
     m_clock = choice("clock",
-                     {{tr("automatic"), "auto"},
-                      {tr("wall: real threads, real waits"), "wall"},
-                      {tr("virtual: projected for as many devices"), "virtual"}},
-                     tr("Wall is valid while there are no more ranks than idle cores. Virtual really runs every op, "
-                        "then places it by its dependencies and processor time. On GPUs the sharing mode decides."));
-    m_link = line("link", tr("none"),
-                  tr("Emulated links: latency between ranks and, after a comma, bandwidth, such as 50us,10GB/s."));
-    auto* seed = line("seed", QStringLiteral("1"), tr("Same seed: same weights, same data, same losses."));
-    seed->setValidator(new QRegularExpressionValidator(QRegularExpression(QStringLiteral("[0-9]{1,18}")), seed));
+                     {{u"automatic"_s, "auto"},
+                      {u"wall: real threads, real waits"_s, "wall"},
+                      {u"virtual: projected for as many devices"_s, "virtual"}},
+                     u"Wall is valid while there are no more ranks than idle cores. Virtual really runs every op, "
+                     "then places it by its dependencies and processor time. On GPUs the sharing mode decides."_s);
+    m_link = line("link", u"none"_s,
+                  u"Emulated links: latency between ranks and, after a comma, bandwidth, such as 50us,10GB/s."_s);
+    auto* seed = line("seed", u"1"_s, u"Same seed: same weights, same data, same losses."_s);
+    seed->setValidator(new QRegularExpressionValidator(QRegularExpression(u"[0-9]{1,18}"_s), seed));
     m_dataFile =
-        line("data", tr("built-in text"), tr("Any text file of at least 1,024 bytes. Empty: the built-in text."));
-    run.add(tr("Steps"), steps);
-    run.add(tr("Warm-up"), warmup);
-    run.add(tr("Clock"), m_clock, true);
-    run.add(tr("Link"), m_link);
-    run.add(tr("Seed"), seed);
-    run.add(tr("Text file"), m_dataFile, true);
+        line("data", u"built-in text"_s, u"Any text file of at least 1,024 bytes. Empty: the built-in text."_s);
+    run.add(u"Steps"_s, steps);
+    run.add(u"Warm-up"_s, warmup);
+    run.add(u"Clock"_s, m_clock, true);
+    run.add(u"Link"_s, m_link);
+    run.add(u"Seed"_s, seed);
+    run.add(u"Text file"_s, m_dataFile, true);
     m_target = new QComboBox(this);
-    m_target->setObjectName(QStringLiteral("target"));
-    m_target->setToolTip(tr("Runs are recorded into a separate file and added here when done."));
-    run.add(tr("Add runs to"), m_target, true);
+    m_target->setObjectName(u"target"_s);
+    m_target->setToolTip(u"Runs are recorded into a separate file and added here when done."_s);
+    run.add(u"Add runs to"_s, m_target, true);
     right->addStretch(1);
 
     layout->addSpacing(4);
@@ -296,13 +297,13 @@ RecordDialog::RecordDialog(QWidget* parent) : QDialog(parent)
     layout->addWidget(m_command);
     auto* bottom = new QHBoxLayout;
     m_fault = makeLabel({}, "worse", this);
-    m_fault->setObjectName(QStringLiteral("fault"));
+    m_fault->setObjectName(u"fault"_s);
     m_fault->setWordWrap(true);
     bottom->addWidget(m_fault, 1);
-    auto* cancel = new QPushButton(tr("Cancel"), this);
+    auto* cancel = new QPushButton(u"Cancel"_s, this);
     cancel->setAutoDefault(false);
-    m_start = new QPushButton(tr("Record"), this);
-    m_start->setObjectName(QStringLiteral("primary"));
+    m_start = new QPushButton(u"Record"_s, this);
+    m_start->setObjectName(u"primary"_s);
     m_start->setDefault(true);
     connect(cancel, &QPushButton::clicked, this, &QDialog::reject);
     connect(m_start, &QPushButton::clicked, this, &QDialog::accept);
@@ -322,35 +323,35 @@ RecordDialog::RecordDialog(QWidget* parent) : QDialog(parent)
 
 void RecordDialog::addPlace(QVBoxLayout* into)
 {
-    FieldGrid place(this, into, tr("Where"));
-    m_host = choice("host", {{tr("this computer"), ""}},
-                    tr("This computer, or a host from Preferences ▸ Hosts. A recording elsewhere goes on when this "
-                       "window or the connection ends; its steps arrive here while it runs."));
+    FieldGrid place(this, into, u"Where"_s);
+    m_host = choice("host", {{u"this computer"_s, ""}},
+                    u"This computer, or a host from Preferences ▸ Hosts. A recording elsewhere goes on when this "
+                    "window or the connection ends; its steps arrive here while it runs."_s);
     auto* engine =
-        choice("engine", {{tr("Stagewright"), "own"}, {tr("PyTorch"), "torch"}},
-               tr("What trains: Stagewright's own engine, or PyTorch's pipelining (2.6 or newer), whose traces "
-                  "become the run."));
-    m_ranksAs = choice("processes", {{tr("threads"), "no"}, {tr("processes (MPI)"), "yes"}},
-                       tr("Threads of one process, or processes that Open MPI starts: the same losses, with the "
-                          "messages of a real job."));
-    m_queue = choice("queue", {{tr("at once"), ""}, {tr("in Slurm's queue"), "slurm"}},
-                     tr("At once, or as a batch job that Slurm starts when it has room."));
+        choice("engine", {{u"Stagewright"_s, "own"}, {u"PyTorch"_s, "torch"}},
+               u"What trains: Stagewright's own engine, or PyTorch's pipelining (2.6 or newer), whose traces "
+               "become the run."_s);
+    m_ranksAs = choice("processes", {{u"threads"_s, "no"}, {u"processes (MPI)"_s, "yes"}},
+                       u"Threads of one process, or processes that Open MPI starts: the same losses, with the "
+                       "messages of a real job."_s);
+    m_queue = choice("queue", {{u"at once"_s, ""}, {u"in Slurm's queue"_s, "slurm"}},
+                     u"At once, or as a batch job that Slurm starts when it has room."_s);
     m_slurm =
-        line("slurm", QStringLiteral("nodes=1"),
-             tr("Long options of sbatch, separated by spaces: nodes=2 gpus-per-node=8 partition=NAME time=1:00:00"));
-    m_python = line("python", tr("the one found there"),
-                    tr("A Python interpreter with PyTorch, where it runs. Empty: that of the active environment, "
-                       "otherwise python3 on PATH; stagewright devices lists them."));
-    m_modelFile = line("model_file", tr("the model beside"),
-                       tr("Your own PyTorch model, FILE:FUNCTION: a Python file and its function that gives modules, "
-                          "example and loss, as docs/examples/pytorch/decoder.py does."));
-    place.add(tr("Run on"), m_host, true);
-    place.add(tr("Engine"), engine, true);
-    place.add(tr("Python"), m_python, true);
-    place.add(tr("Your model"), m_modelFile, true);
-    place.add(tr("Ranks as"), m_ranksAs, true);
-    place.add(tr("Start"), m_queue, true);
-    place.add(tr("Slurm options"), m_slurm, true);
+        line("slurm", u"nodes=1"_s,
+             u"Long options of sbatch, separated by spaces: nodes=2 gpus-per-node=8 partition=NAME time=1:00:00"_s);
+    m_python = line("python", u"the one found there"_s,
+                    u"A Python interpreter with PyTorch, where it runs. Empty: that of the active environment, "
+                    "otherwise python3 on PATH; stagewright devices lists them."_s);
+    m_modelFile = line("model_file", u"the model beside"_s,
+                       u"Your own PyTorch model, FILE:FUNCTION: a Python file and its function that gives modules, "
+                       "example and loss, as docs/examples/pytorch/decoder.py does."_s);
+    place.add(u"Run on"_s, m_host, true);
+    place.add(u"Engine"_s, engine, true);
+    place.add(u"Python"_s, m_python, true);
+    place.add(u"Your model"_s, m_modelFile, true);
+    place.add(u"Ranks as"_s, m_ranksAs, true);
+    place.add(u"Start"_s, m_queue, true);
+    place.add(u"Slurm options"_s, m_slurm, true);
 }
 
 void RecordDialog::fillSchedules()
@@ -376,15 +377,15 @@ void RecordDialog::showParameters()
     QStringList defaults, meanings;
     if (any) {
         for (const ScheduleParameter& parameter : (*info)->parameters) {
-            defaults << words(parameter.name) + QLatin1Char('=') + words(parameter.fallback);
-            meanings << tr("%1 (%2): %3").arg(words(parameter.name), words(parameter.values), words(parameter.meaning));
+            defaults << words(parameter.name) + u'=' + words(parameter.fallback);
+            meanings << u"%1 (%2): %3"_s.arg(words(parameter.name), words(parameter.values), words(parameter.meaning));
         }
     }
-    m_parameters->setPlaceholderText(item == nullptr ? tr("its parameters")
-                                     : any           ? defaults.join(QLatin1Char(':'))
-                                                     : tr("it has no parameters"));
-    m_parameters->setToolTip(any ? tr("Parameters of %1, separated by colons; empty: the defaults.\n%2")
-                                       .arg(item->data(titleRole).toString(), meanings.join(QLatin1Char('\n')))
+    m_parameters->setPlaceholderText(item == nullptr ? u"its parameters"_s
+                                     : any           ? defaults.join(u':')
+                                                     : u"it has no parameters"_s);
+    m_parameters->setToolTip(any ? u"Parameters of %1, separated by colons; empty: the defaults.\n%2"_s.arg(
+                                       item->data(titleRole).toString(), meanings.join(u'\n'))
                                  : QString());
 }
 
@@ -418,7 +419,7 @@ void RecordDialog::markPossible()
                 item->setFlags(usable ? Qt::ItemIsEnabled | Qt::ItemIsSelectable | Qt::ItemIsUserCheckable
                                       : Qt::ItemIsSelectable);
                 const auto info = findSchedule(item->data(Qt::UserRole).toString().toStdString());
-                if (info) item->setToolTip(possible ? tooltipOf(**info) : tr("Not for this shape: %1").arg(faults[i]));
+                if (info) item->setToolTip(possible ? tooltipOf(**info) : u"Not for this shape: %1"_s.arg(faults[i]));
             }
         });
 }
@@ -467,7 +468,7 @@ void RecordDialog::setSetup(const Setup& setup)
                                         [&](const std::string& one) { return keyValueOf(one, ':').key == name; });
         const bool ticked = given != setup.schedules.end();
         item->setCheckState(ticked ? Qt::Checked : Qt::Unchecked);
-        item->setData(parametersRole, ticked ? words(*given).section(QLatin1Char(':'), 1) : QString());
+        item->setData(parametersRole, ticked ? words(*given).section(u':', 1) : QString());
         if (ticked && given == setup.schedules.begin()) m_schedules->setCurrentItem(item);
     }
     m_schedules->scrollToTop(); // the first row is seen; if the chosen one is below, it is too
@@ -484,7 +485,7 @@ void RecordDialog::setSetup(const Setup& setup)
     }
     const auto [level, owners] = keyValueOf(setup.shard, ':');
     m_shard->setCurrentIndex(std::max(0, m_shard->findData(words(level))));
-    m_owners->setText(owners ? words(*owners).section(QLatin1Char('='), 1) : QString());
+    m_owners->setText(owners ? words(*owners).section(u'=', 1) : QString());
     const ModelNumbers model = ModelNumbers::of(setup);
     m_layers->setValue(model.layers);
     m_hidden->setValue(model.hidden);
@@ -521,7 +522,7 @@ Setup RecordDialog::read(std::optional<SetupFault>& unread) const
         if (item->checkState() != Qt::Checked) continue;
         const QString parameters = item->data(parametersRole).toString();
         s.schedules.push_back(
-            (item->data(Qt::UserRole).toString() + (parameters.isEmpty() ? QString() : QLatin1Char(':') + parameters))
+            (item->data(Qt::UserRole).toString() + (parameters.isEmpty() ? QString() : u':' + parameters))
                 .toStdString());
     }
     if (const QString file = m_scheduleFile->text().trimmed(); !file.isEmpty()) s.schedules = {file.toStdString()};
@@ -533,11 +534,11 @@ Setup RecordDialog::read(std::optional<SetupFault>& unread) const
         if (const auto* edit = qobject_cast<const QLineEdit*>(field)) text = edit->text().trimmed();
         if (const auto* list = qobject_cast<const QComboBox*>(field)) text = list->currentData().toString();
         if (field == nullptr || field == m_schedules) continue;
-        if (!key.form.starts_with("FILE") && key.commas()) text.remove(QLatin1Char(' '));
+        if (!key.form.starts_with("FILE") && key.commas()) text.remove(u' ');
         const std::string value = text.isEmpty() ? textOf(usual, key) : text.toStdString();
         if (const auto set = setKey(s, key, value); !set && !unread) unread = faultOf(set.error(), words(key.name()));
     }
-    const std::string owners = m_owners->text().remove(QLatin1Char(' ')).toStdString();
+    const std::string owners = m_owners->text().remove(u' ').toStdString();
     if (s.shard != "none" && !owners.empty()) s.shard += owners == "layer" ? ":by=layer" : ":shares=" + owners;
     ModelNumbers model = ModelNumbers::of(m_shown);
     model.layers = m_layers->value();
@@ -557,7 +558,7 @@ void RecordDialog::setTargets(const QStringList& files, const QString& newFile)
     m_newFile = newFile;
     m_target->clear();
     for (const QString& file : files) m_target->addItem(QFileInfo(file).fileName(), file);
-    m_target->addItem(tr("a new file: %1").arg(QFileInfo(newFile).fileName()), newFile);
+    m_target->addItem(u"a new file: %1"_s.arg(QFileInfo(newFile).fileName()), newFile);
     for (int i = 0; i < m_target->count(); ++i) m_target->setItemData(i, m_target->itemData(i), Qt::ToolTipRole);
     check();
 }
@@ -580,16 +581,15 @@ void RecordDialog::setDevices(const QVector<TrainingDevice>& devices)
             if (device.reason.isEmpty())
                 names << device.name;
             else
-                reasons << (device.name.isEmpty() ? device.reason : tr("%1: %2").arg(device.name, device.reason));
+                reasons << (device.name.isEmpty() ? device.reason : u"%1: %2"_s.arg(device.name, device.reason));
         }
-        if (names.isEmpty() && reasons.isEmpty()) reasons << tr("stagewright was built without them");
-        m_whyUnusable[backend] = names.isEmpty() ? reasons.join(QStringLiteral("; ")) : QString();
-        const QString tip =
-            names.isEmpty() ? tr("No usable GPU: %1").arg(m_whyUnusable[backend]) : names.join(QLatin1Char('\n'));
+        if (names.isEmpty() && reasons.isEmpty()) reasons << u"stagewright was built without them"_s;
+        m_whyUnusable[backend] = names.isEmpty() ? reasons.join(u"; "_s) : QString();
+        const QString tip = names.isEmpty() ? u"No usable GPU: %1"_s.arg(m_whyUnusable[backend]) : names.join(u'\n');
         m_backend->setItemData(i, tip, Qt::ToolTipRole);
-        tips += QLatin1Char('\n') + tip;
+        tips += u'\n' + tip;
     }
-    if (!devices.isEmpty()) m_backend->setToolTip(tr("Device that the ranks compute on.") + tips);
+    if (!devices.isEmpty()) m_backend->setToolTip(u"Device that the ranks compute on."_s + tips);
     check();
 }
 
@@ -625,17 +625,17 @@ void RecordDialog::showDevice(const Setup& s)
     for (QWidget* field : std::initializer_list<QWidget*>{m_devices, m_precision, m_sharing, m_transport, m_clock})
         setMeant(field, !s.torch() && (field == m_precision || gpu == (field != m_clock)));
     if (auto* precisions = qobject_cast<QStandardItemModel*>(m_precision->model()))
-        precisions->item(m_precision->findData(QStringLiteral("tf32")))->setEnabled(gpu);
-    QString meaning = tr("Queues where each rank has its own GPU, otherwise serialised.");
+        precisions->item(m_precision->findData(u"tf32"_s))->setEnabled(gpu);
+    QString meaning = u"Queues where each rank has its own GPU, otherwise serialised."_s;
     if (s.sharing == "queues")
-        meaning = tr("Side by side: real waits and overlap. Ranks on one GPU slow each other down: ops take longer "
-                     "than on a GPU each.");
+        meaning = u"Side by side: real waits and overlap. Ranks on one GPU slow each other down: ops take longer "
+                  "than on a GPU each."_s;
     if (s.sharing == "partitions")
-        meaning = tr("An equal part of the multiprocessors for each rank: real waits, no interference between ranks. "
-                     "Ops are slower than on a whole GPU; memory bandwidth is still shared.");
+        meaning = u"An equal part of the multiprocessors for each rank: real waits, no interference between ranks. "
+                  "Ops are slower than on a whole GPU; memory bandwidth is still shared."_s;
     if (s.sharing == "serialised")
-        meaning = tr("One op at a time: exact op times on a whole GPU, placed as if each rank had its own. Contention "
-                     "and real overlap don't show.");
+        meaning = u"One op at a time: exact op times on a whole GPU, placed as if each rank had its own. Contention "
+                  "and real overlap don't show."_s;
     m_sharingMeaning->setText(meaning);
     m_sharingMeaning->setVisible(gpu && !s.torch());
     int needed = layout()->totalHeightForWidth(width()); // texts are of several lines
@@ -657,7 +657,7 @@ QString RecordDialog::faultText() const { return m_fault->text(); }
 
 QWidget* RecordDialog::fieldNamed(const QString& name) const
 {
-    if (name == QLatin1String("schedule")) return m_schedules;
+    if (name == "schedule"_L1) return m_schedules;
     return findChild<QWidget*>(name);
 }
 
@@ -670,8 +670,7 @@ void RecordDialog::check()
     for (int i = 0; i < m_schedules->count(); ++i) {
         QListWidgetItem* item = m_schedules->item(i);
         const QString parameters = item->data(parametersRole).toString();
-        item->setText(item->data(titleRole).toString() +
-                      (parameters.isEmpty() ? QString() : QStringLiteral("  ") + parameters));
+        item->setText(item->data(titleRole).toString() + (parameters.isEmpty() ? QString() : u"  "_s + parameters));
     }
     const bool own = !m_scheduleFile->text().trimmed().isEmpty();
     m_schedules->setEnabled(!own);
@@ -685,7 +684,7 @@ void RecordDialog::check()
     if (!fault) fault = firstFault(s);
     const QString unusable = s.torch() || s.elsewhere() ? QString() : m_whyUnusable.value(words(s.backend));
     if (!fault && !unusable.isEmpty())
-        fault = SetupFault{QStringLiteral("backend"), tr("no usable GPU: %1; train on the processor").arg(unusable)};
+        fault = SetupFault{u"backend"_s, u"no usable GPU: %1; train on the processor"_s.arg(unusable)};
     at = fault ? fieldNamed(fault->field) : nullptr;
     for (QWidget* field : findChildren<QWidget*>()) {
         const bool marked = field == at;
@@ -696,14 +695,13 @@ void RecordDialog::check()
     }
     QString text = fault ? fault->message : QString();
     if (!fault && m_program.isEmpty())
-        text = tr(
-            "the program stagewright was not found beside this one or on PATH; build it, or set STAGEWRIGHT_PROGRAM");
+        text =
+            u"the program stagewright was not found beside this one or on PATH; build it, or set STAGEWRIGHT_PROGRAM"_s;
     if (!text.isEmpty()) text[0] = text[0].toUpper();
     m_fault->setText(text);
     m_start->setEnabled(text.isEmpty());
     m_words->setText(fault ? QString() : inWords(s));
-    const QString output =
-        targetFile().isEmpty() ? QStringLiteral("run.stagewright") : QFileInfo(targetFile()).fileName();
+    const QString output = targetFile().isEmpty() ? u"run.stagewright"_s : QFileInfo(targetFile()).fileName();
     m_command->setText(commandLine(s, output));
 }
 

@@ -1,5 +1,6 @@
 #include "widgets/record/record_process.h"
 
+#include "widgets/literals.h"
 #include "widgets/record/record_setup.h"
 
 #include <QCoreApplication>
@@ -22,9 +23,9 @@ QString findStagewright()
 {
     const QString given = qEnvironmentVariable("STAGEWRIGHT_PROGRAM");
     if (!given.isEmpty()) return QFileInfo(given).isExecutable() ? given : QString();
-    QString beside = QCoreApplication::applicationDirPath() + QStringLiteral("/stagewright");
+    QString beside = QCoreApplication::applicationDirPath() + u"/stagewright"_s;
     if (QFileInfo(beside).isExecutable()) return beside;
-    return QStandardPaths::findExecutable(QStringLiteral("stagewright"));
+    return QStandardPaths::findExecutable(u"stagewright"_s);
 }
 
 RecordProcess::RecordProcess(QObject* parent) : QObject(parent)
@@ -44,8 +45,8 @@ RecordProcess::RecordProcess(QObject* parent) : QObject(parent)
             [this] { m_result += m_process.readAllStandardOutput(); });
     connect(&m_process, &QProcess::errorOccurred, this, [this](QProcess::ProcessError error) {
         if (error != QProcess::FailedToStart) return;
-        m_error = tr("%1 could not be started: %2").arg(m_process.program(), m_process.errorString());
-        m_remedy = tr("build the program stagewright beside this one, or put it on PATH");
+        m_error = u"%1 could not be started: %2"_s.arg(m_process.program(), m_process.errorString());
+        m_remedy = u"build the program stagewright beside this one, or put it on PATH"_s;
         end(State::Failed);
     });
     connect(&m_process, &QProcess::finished, this, &RecordProcess::childEnded);
@@ -83,8 +84,7 @@ void RecordProcess::follow(const QString& program, const QString& job, const QSt
     m_elsewhere = true;
     m_job = job;
     begin(program,
-          {QStringLiteral("hosts"), QStringLiteral("attach"), QStringLiteral("--progress"), QStringLiteral("jsonl"),
-           QStringLiteral("--stdin-control"), QStringLiteral("--json"), QStringLiteral("--"), job},
+          {u"hosts"_s, u"attach"_s, u"--progress"_s, u"jsonl"_s, u"--stdin-control"_s, u"--json"_s, u"--"_s, job},
           output);
 }
 
@@ -143,65 +143,61 @@ void RecordProcess::readLine(const QByteArray& line)
     if (line.trimmed().isEmpty()) return;
     const QJsonDocument document = QJsonDocument::fromJson(line);
     if (!document.isObject()) {
-        if (m_words.size() < 4000) m_words += QString::fromUtf8(line) + QLatin1Char('\n');
+        if (m_words.size() < 4000) m_words += QString::fromUtf8(line) + u'\n';
         return;
     }
     const QJsonObject event = document.object();
-    const QString kind = event.value(QLatin1String("event")).toString();
-    if (kind == QLatin1String("hello")) {
-        const int protocol = event.value(QLatin1String("protocol")).toInt();
+    const QString kind = event.value("event"_L1).toString();
+    if (kind == "hello"_L1) {
+        const int protocol = event.value("protocol"_L1).toInt();
         if (protocol > protocolVersion) {
-            m_error = tr("stagewright uses progress protocol %1, this window %2").arg(protocol).arg(protocolVersion);
-            m_remedy = tr("use the stagewright that was built with this window");
+            m_error = u"stagewright uses progress protocol %1, this window %2"_s.arg(protocol).arg(protocolVersion);
+            m_remedy = u"use the stagewright that was built with this window"_s;
             cancel();
             return;
         }
         if (m_state == State::Starting) m_state = State::Running;
-    } else if (kind == QLatin1String("run")) {
+    } else if (kind == "run"_L1) {
         StartedRun run;
-        run.id = event.value(QLatin1String("run")).toInteger();
-        run.schedule = event.value(QLatin1String("schedule")).toString();
-        run.file = event.value(QLatin1String("file")).toString();
-        run.clock = event.value(QLatin1String("clock")).toString();
+        run.id = event.value("run"_L1).toInteger();
+        run.schedule = event.value("schedule"_L1).toString();
+        run.file = event.value("file"_L1).toString();
+        run.clock = event.value("clock"_L1).toString();
         m_runs.append(run);
-    } else if (kind == QLatin1String("job")) {
-        if (const QString job = event.value(QLatin1String("job")).toString(); m_elsewhere && !job.isEmpty())
-            m_job = job;
-        const QString detail = event.value(QLatin1String("detail")).toString();
-        m_waitsFor = event.value(QLatin1String("state")).toString() == QLatin1String("queued")
-                         ? (detail.isEmpty() ? tr("queued") : detail)
-                         : QString();
-    } else if (kind == QLatin1String("connection")) {
-        m_disconnected = event.value(QLatin1String("lost")).toString();
-    } else if (kind == QLatin1String("progress")) {
-        m_what = event.value(QLatin1String("what")).toString();
-        m_done = event.value(QLatin1String("done")).toInt();
-        m_total = event.value(QLatin1String("total")).toInt();
-        if (const QJsonArray devices = event.value(QLatin1String("devices")).toArray(); !devices.isEmpty()) {
+    } else if (kind == "job"_L1) {
+        if (const QString job = event.value("job"_L1).toString(); m_elsewhere && !job.isEmpty()) m_job = job;
+        const QString detail = event.value("detail"_L1).toString();
+        m_waitsFor =
+            event.value("state"_L1).toString() == "queued"_L1 ? (detail.isEmpty() ? u"queued"_s : detail) : QString();
+    } else if (kind == "connection"_L1) {
+        m_disconnected = event.value("lost"_L1).toString();
+    } else if (kind == "progress"_L1) {
+        m_what = event.value("what"_L1).toString();
+        m_done = event.value("done"_L1).toInt();
+        m_total = event.value("total"_L1).toInt();
+        if (const QJsonArray devices = event.value("devices"_L1).toArray(); !devices.isEmpty()) {
             m_devices.clear();
             for (const auto& value : devices) {
                 const QJsonObject device = value.toObject();
-                m_devices.append({device.value(QLatin1String("name")).toString(),
-                                  device.value(QLatin1String("used_bytes")).toInteger(),
-                                  device.value(QLatin1String("total_bytes")).toInteger(),
-                                  device.value(QLatin1String("busy")).toDouble(-1)});
+                m_devices.append({device.value("name"_L1).toString(), device.value("used_bytes"_L1).toInteger(),
+                                  device.value("total_bytes"_L1).toInteger(), device.value("busy"_L1).toDouble(-1)});
             }
         }
-        const QString schedule = event.value(QLatin1String("schedule")).toString();
-        if (!schedule.isEmpty() && event.value(QLatin1String("loss")).isDouble()) {
+        const QString schedule = event.value("schedule"_L1).toString();
+        if (!schedule.isEmpty() && event.value("loss"_L1).isDouble()) {
             auto found = std::find_if(m_schedules.begin(), m_schedules.end(),
                                       [&](const ScheduleProgress& one) { return one.schedule == schedule; });
             if (found == m_schedules.end()) found = m_schedules.insert(m_schedules.end(), {schedule, {}, {}});
-            found->losses.append(event.value(QLatin1String("loss")).toDouble());
-            found->times.append(event.value(QLatin1String("step_time_ns")).toInteger());
+            found->losses.append(event.value("loss"_L1).toDouble());
+            found->times.append(event.value("step_time_ns"_L1).toInteger());
         }
-    } else if (kind == QLatin1String("done")) {
-        for (const auto& id : event.value(QLatin1String("runs")).toArray()) m_finishedRuns.append(id.toInteger());
-        const QString file = event.value(QLatin1String("file")).toString();
+    } else if (kind == "done"_L1) {
+        for (const auto& id : event.value("runs"_L1).toArray()) m_finishedRuns.append(id.toInteger());
+        const QString file = event.value("file"_L1).toString();
         if (!file.isEmpty()) m_output = file;
-    } else if (kind == QLatin1String("error")) {
-        m_error = event.value(QLatin1String("message")).toString();
-        m_remedy = event.value(QLatin1String("remedy")).toString();
+    } else if (kind == "error"_L1) {
+        m_error = event.value("message"_L1).toString();
+        m_remedy = event.value("remedy"_L1).toString();
     }
     emit progressed();
 }
@@ -228,9 +224,9 @@ void RecordProcess::childEnded(int code, QProcess::ExitStatus status)
         return;
     }
     if (m_error.isEmpty()) {
-        m_error = status == QProcess::CrashExit ? tr("stagewright record ended abnormally")
-                                                : tr("stagewright record ended with exit code %1").arg(code);
-        if (!m_words.trimmed().isEmpty()) m_error += QStringLiteral(": ") + m_words.trimmed();
+        m_error = status == QProcess::CrashExit ? u"stagewright record ended abnormally"_s
+                                                : u"stagewright record ended with exit code %1"_s.arg(code);
+        if (!m_words.trimmed().isEmpty()) m_error += u": "_s + m_words.trimmed();
     }
     end(State::Failed);
 }

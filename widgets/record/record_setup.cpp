@@ -15,14 +15,11 @@
 #include "schedules/setup/prepare.h"
 #include "schedules/text/link_text.h"
 #include "widgets/library/schedule_groups.h"
+#include "widgets/literals.h"
 #include "widgets/numbers.h"
 
 namespace stagewright {
 namespace {
-
-struct SetupText {
-    Q_DECLARE_TR_FUNCTIONS(RecordSetup)
-};
 
 std::optional<SetupFault> fault(const char* field, const QString& message)
 {
@@ -38,25 +35,25 @@ bool shares(const Setup& setup) { return setup.replicas > 1 && setup.shard != "n
 
 QStringList wordsOf(const Setup& setup, const QString& output)
 {
-    QStringList words{QStringLiteral("record")};
+    QStringList words{u"record"_s};
     for (const std::string& word : optionsOf(applying(setup))) words << QString::fromStdString(word);
-    return words << QStringLiteral("-o") << output;
+    return words << u"-o"_s << output;
 }
 
 QString quoted(const QString& argument)
 {
-    static const QRegularExpression plain(QStringLiteral("^[A-Za-z0-9_./,=:+-]+$"));
+    static const QRegularExpression plain(u"^[A-Za-z0-9_./,=:+-]+$"_s);
     if (plain.match(argument).hasMatch()) return argument;
     QString inner = argument;
-    inner.replace(QLatin1Char('\''), QLatin1String("'\\''"));
-    return QLatin1Char('\'') + inner + QLatin1Char('\'');
+    inner.replace(u'\'', "'\\''"_L1);
+    return u'\'' + inner + u'\'';
 }
 
 QString listed(QStringList names)
 {
     if (names.size() < 2) return names.join(QString());
     const QString last = names.takeLast();
-    return SetupText::tr("%1 and %2").arg(names.join(QLatin1String(", ")), last);
+    return u"%1 and %2"_s.arg(names.join(", "_L1), last);
 }
 
 // Files that are read here, and the forms of what other programs read.
@@ -68,29 +65,26 @@ std::optional<SetupFault> fileFault(const Setup& s)
     };
     const auto colon = s.modelFile.rfind(':');
     if (!s.modelFile.empty() && (colon == std::string::npos || colon == 0 || colon + 1 == s.modelFile.size()))
-        return fault("model_file",
-                     SetupText::tr("your model is given as FILE:FUNCTION, such as decoder.py:build, not “%1”")
-                         .arg(words(s.modelFile)));
+        return fault("model_file", u"your model is given as FILE:FUNCTION, such as decoder.py:build, not “%1”"_s.arg(
+                                       words(s.modelFile)));
     if (!s.modelFile.empty() && !readable(s.modelFile.substr(0, colon)))
         return fault("model_file",
-                     SetupText::tr("%1 can't be read; choose a Python file").arg(words(s.modelFile.substr(0, colon))));
+                     u"%1 can't be read; choose a Python file"_s.arg(words(s.modelFile.substr(0, colon))));
     if (s.host.empty() && s.python.find('/') != std::string::npos &&
         !QFileInfo(QString::fromStdString(s.python)).isExecutable())
-        return fault("python", SetupText::tr("%1 is not a program; name a Python interpreter").arg(words(s.python)));
-    static const QRegularExpression option(QStringLiteral("^[a-z]([a-z-]*[a-z])?(=[^[:cntrl:]]*)?$"));
+        return fault("python", u"%1 is not a program; name a Python interpreter"_s.arg(words(s.python)));
+    static const QRegularExpression option(u"^[a-z]([a-z-]*[a-z])?(=[^[:cntrl:]]*)?$"_s);
     for (const std::string& one : s.slurm)
         if (!option.match(QString::fromStdString(one)).hasMatch())
-            return fault("slurm",
-                         SetupText::tr("“%1” is not a long option of sbatch; write for example nodes=2 time=1:00:00")
-                             .arg(words(one)));
+            return fault("slurm", u"“%1” is not a long option of sbatch; write for example nodes=2 time=1:00:00"_s.arg(
+                                      words(one)));
     for (const std::string& name : s.schedules)
         if (namesFile(name) && !readable(name))
-            return fault("scheduleFile", SetupText::tr("%1 can't be read; choose a schedule CSV").arg(words(name)));
+            return fault("scheduleFile", u"%1 can't be read; choose a schedule CSV"_s.arg(words(name)));
     if (s.data.empty()) return std::nullopt;
-    if (!readable(s.data))
-        return fault("data", SetupText::tr("%1 can't be read; choose a text file").arg(words(s.data)));
+    if (!readable(s.data)) return fault("data", u"%1 can't be read; choose a text file"_s.arg(words(s.data)));
     if (const auto size = QFileInfo(QString::fromStdString(s.data)).size(); size < 1024)
-        return fault("data", SetupText::tr("%1 has %2 bytes; at least 1,024 are needed").arg(words(s.data)).arg(size));
+        return fault("data", u"%1 has %2 bytes; at least 1,024 are needed"_s.arg(words(s.data)).arg(size));
     return std::nullopt;
 }
 
@@ -98,34 +92,30 @@ std::optional<SetupFault> modelFault(const ModelNumbers& model)
 {
     if (model.heads < 1 || model.hidden % model.heads != 0)
         return fault("heads",
-                     SetupText::tr("hidden %1 is not a multiple of %2 heads; use %3")
-                         .arg(model.hidden)
+                     u"hidden %1 is not a multiple of %2 heads; use %3"_s.arg(model.hidden)
                          .arg(model.heads)
                          .arg(model.heads < 1 ? model.hidden : (model.hidden / model.heads + 1) * model.heads));
     if (model.sequence < 2)
-        return fault("sequence", SetupText::tr("a sequence needs at least 2 tokens, not %1").arg(model.sequence));
+        return fault("sequence", u"a sequence needs at least 2 tokens, not %1"_s.arg(model.sequence));
     return std::nullopt;
 }
 
 std::optional<SetupFault> scheduleFault(const Setup& s, int layers)
 {
-    if (const auto link = parseLink(s.link); !s.link.empty() && !link)
-        return faultOf(link.error(), QStringLiteral("link"));
-    if (s.schedules.empty()) return fault("schedule", SetupText::tr("choose at least one schedule"));
+    if (const auto link = parseLink(s.link); !s.link.empty() && !link) return faultOf(link.error(), u"link"_s);
+    if (s.schedules.empty()) return fault("schedule", u"choose at least one schedule"_s);
     for (const std::string& name : s.schedules) {
         if (namesFile(name)) continue;
         const auto made = readSchedule(name, s, {});
-        if (!made) return faultOf(made.error(), QStringLiteral("schedule"));
+        if (!made) return faultOf(made.error(), u"schedule"_s);
         if (ownModel(s) && made->stages > layers)
             return fault("layers",
-                         SetupText::tr("%1 has %2 stages but the model has only %3 layers; use at least %2 layers")
-                             .arg(words(name))
+                         u"%1 has %2 stages but the model has only %3 layers; use at least %2 layers"_s.arg(words(name))
                              .arg(made->stages)
                              .arg(layers));
-        if (const auto good = recomputed(*made, s, {}); !good)
-            return faultOf(good.error(), QStringLiteral("recompute"));
+        if (const auto good = recomputed(*made, s, {}); !good) return faultOf(good.error(), u"recompute"_s);
         if (const auto good = checkReplicas(*made, s, SharedBy::Training, layers); !good)
-            return faultOf(good.error(), QStringLiteral("replicas"));
+            return faultOf(good.error(), u"replicas"_s);
     }
     return std::nullopt;
 }
@@ -194,8 +184,7 @@ Setup applying(const Setup& setup)
 std::optional<SetupFault> firstFault(const Setup& setup)
 {
     if (setup.torch() && setup.replicas > 1)
-        return fault("replicas",
-                     SetupText::tr("PyTorch's pipelining trains one replica here; choose 1, or Stagewright's engine"));
+        return fault("replicas", u"PyTorch's pipelining trains one replica here; choose 1, or Stagewright's engine"_s);
     const Setup s = applying(setup);
     if (auto found = fileFault(s)) return found;
     for (const SetupKey& key : setupKeys()) {
@@ -221,17 +210,16 @@ SetupFault faultOf(const Error& error, const QString& field)
 
 QStringList recordArguments(const Setup& setup, const QString& output)
 {
-    return wordsOf(setup, output) << QStringLiteral("--progress") << QStringLiteral("jsonl")
-                                  << QStringLiteral("--stdin-control") << QStringLiteral("--json");
+    return wordsOf(setup, output) << u"--progress"_s << u"jsonl"_s << u"--stdin-control"_s << u"--json"_s;
 }
 
 QString commandLine(const Setup& setup, const QString& output)
 {
-    QString text = QStringLiteral("stagewright");
+    QString text = u"stagewright"_s;
     for (const QString& word : wordsOf(setup, output)) {
-        static const QStringList lines{QStringLiteral("--model"), QStringLiteral("--engine"), QStringLiteral("--host")};
+        static const QStringList lines{u"--model"_s, u"--engine"_s, u"--host"_s};
         const bool newLine = lines.contains(word);
-        text += (newLine ? QStringLiteral(" \\\n    ") : QStringLiteral(" ")) + quoted(word);
+        text += (newLine ? u" \\\n    "_s : u" "_s) + quoted(word);
     }
     return text;
 }
@@ -243,7 +231,7 @@ QString inWords(const Setup& setup)
     QStringList names;
     for (const std::string& name : s.schedules) {
         const auto info = findSchedule(name);
-        names << (info ? words((*info)->title).section(QLatin1String(" ("), 0, 0)
+        names << (info ? words((*info)->title).section(" ("_L1, 0, 0)
                        : QFileInfo(QString::fromStdString(name)).fileName());
     }
     const QLocale locale = QLocale::c();
@@ -252,74 +240,65 @@ QString inWords(const Setup& setup)
                               double(model.sequence) * model.hidden;
     QString text =
         ofLibrary(s)
-            ? SetupText::tr("Trains %1 on %2 × %3.")
-                  .arg(listed(names), countText(s.ranks, SetupText::tr("1 rank"), SetupText::tr("%L1 ranks")),
-                       countText(s.microbatches, SetupText::tr("1 microbatch"), SetupText::tr("%L1 microbatches")))
-            : SetupText::tr("Trains the schedule in %1.").arg(listed(names));
-    text += QLatin1Char(' ');
+            ? u"Trains %1 on %2 × %3."_s.arg(listed(names), countText(s.ranks, u"1 rank"_s, u"%L1 ranks"_s),
+                                             countText(s.microbatches, u"1 microbatch"_s, u"%L1 microbatches"_s))
+            : u"Trains the schedule in %1."_s.arg(listed(names));
+    text += u' ';
     if (s.torch() && !s.modelFile.empty())
-        text += SetupText::tr("Your model, from %1.").arg(words(s.modelFile));
+        text += u"Your model, from %1."_s.arg(words(s.modelFile));
     else
-        text += SetupText::tr("Model: %1, hidden %2, %3, %4 tokens, about %5 million weights.")
-                    .arg(countText(model.layers, SetupText::tr("1 layer"), SetupText::tr("%1 layers")))
+        text += u"Model: %1, hidden %2, %3, %4 tokens, about %5 million weights."_s
+                    .arg(countText(model.layers, u"1 layer"_s, u"%1 layers"_s))
                     .arg(model.hidden)
-                    .arg(countText(model.heads, SetupText::tr("1 head"), SetupText::tr("%1 heads")))
+                    .arg(countText(model.heads, u"1 head"_s, u"%1 heads"_s))
                     .arg(model.sequence)
                     .arg(locale.toString(parameters / 1e6, 'f', parameters < 1e7 ? 2 : 0));
     if (s.replicas > 1) {
-        text += QLatin1Char(' ') + SetupText::tr("%1 replicas of the pipeline train it together").arg(s.replicas);
-        text += shares(s)
-                    ? SetupText::tr(" and share its %1.")
-                          .arg(s.shard.starts_with("weights") ? SetupText::tr("weights, gradients and optimizer state")
-                               : s.shard.starts_with("gradients") ? SetupText::tr("gradients and optimizer state")
-                                                                  : SetupText::tr("optimizer state"))
-                    : SetupText::tr("; each has all of its state.");
+        text += u' ' + u"%1 replicas of the pipeline train it together"_s.arg(s.replicas);
+        text += shares(s) ? u" and share its %1."_s.arg(
+                                s.shard.starts_with("weights")     ? u"weights, gradients and optimizer state"_s
+                                : s.shard.starts_with("gradients") ? u"gradients and optimizer state"_s
+                                                                   : u"optimizer state"_s)
+                          : u"; each has all of its state."_s;
         if (s.shard.ends_with(":by=layer"))
-            text += QLatin1Char(' ') + SetupText::tr("Each owns whole layers.");
+            text += u' ' + u"Each owns whole layers."_s;
         else if (s.shard.find(":shares=") != std::string::npos)
-            text += QLatin1Char(' ') +
-                    SetupText::tr("Their parts: %1.")
-                        .arg(listed(words(s.shard).section(QLatin1Char('='), 1).split(QLatin1Char(','))));
+            text += u' ' + u"Their parts: %1."_s.arg(listed(words(s.shard).section(u'=', 1).split(u',')));
         if (!s.replicaBatch.empty())
-            text += QLatin1Char(' ') +
-                    SetupText::tr("Their microbatches: %1.").arg(listed(words(s.replicaBatch).split(QLatin1Char(','))));
+            text += u' ' + u"Their microbatches: %1."_s.arg(listed(words(s.replicaBatch).split(u',')));
         if (!s.cut.empty())
-            text += QLatin1Char(' ') + SetupText::tr("Partial backward: they go back to layers %1. That is not "
-                                                     "synchronous training; the distance from it is measured.")
-                                           .arg(listed(words(s.cut).split(QLatin1Char(','))));
+            text += u' ' +
+                    u"Partial backward: they go back to layers %1. That is not "
+                    "synchronous training; the distance from it is measured."_s.arg(listed(words(s.cut).split(u',')));
     }
     if (s.torch()) {
-        text +=
-            QLatin1Char(' ') +
-            (s.backend.empty() ? SetupText::tr("Under PyTorch's pipelining, over gloo, one process a rank.")
-                               : SetupText::tr("Under PyTorch's pipelining, over NCCL, one process and GPU a rank."));
+        text += u' ' + (s.backend.empty() ? u"Under PyTorch's pipelining, over gloo, one process a rank."_s
+                                          : u"Under PyTorch's pipelining, over NCCL, one process and GPU a rank."_s);
     } else if (!s.backend.empty()) {
-        text += QLatin1Char(' ');
-        text += s.devices.empty() ? SetupText::tr("On all usable GPUs")
-                                  : SetupText::tr("On GPU %1").arg(words(textOf(s, *findSetupKey("device"))));
-        text += s.precision.empty() || s.precision == "bf16" ? SetupText::tr(", bf16 with fp32 master weights")
-                                                             : SetupText::tr(", %1").arg(words(s.precision));
-        text += QLatin1Char('.');
+        text += u' ';
+        text +=
+            s.devices.empty() ? u"On all usable GPUs"_s : u"On GPU %1"_s.arg(words(textOf(s, *findSetupKey("device"))));
+        text += s.precision.empty() || s.precision == "bf16" ? u", bf16 with fp32 master weights"_s
+                                                             : u", %1"_s.arg(words(s.precision));
+        text += u'.';
     } else if (s.precision == "bf16") {
-        text += QLatin1Char(' ') + SetupText::tr("On the processor, bf16 with fp32 master weights.");
+        text += u' ' + u"On the processor, bf16 with fp32 master weights."_s;
     }
-    text += QLatin1Char(' ');
-    text += s.torch()
-                ? SetupText::tr("%1 warm-up and %2 measured steps per schedule, one schedule after the other; each "
-                                "run comes with its plan.")
-                      .arg(s.warmup)
-                      .arg(s.steps)
-                : SetupText::tr("%1 warm-up and %2 measured steps per schedule, same seed and data, taken in turn.")
-                      .arg(s.warmup)
-                      .arg(s.steps);
-    if (!s.torch() && s.processes) text += QLatin1Char(' ') + SetupText::tr("Every rank is a process.");
+    text += u' ';
+    text +=
+        s.torch()
+            ? u"%1 warm-up and %2 measured steps per schedule, one schedule after the other; each "
+              "run comes with its plan."_s.arg(s.warmup)
+                  .arg(s.steps)
+            : u"%1 warm-up and %2 measured steps per schedule, same seed and data, taken in turn."_s.arg(s.warmup).arg(
+                  s.steps);
+    if (!s.torch() && s.processes) text += u' ' + u"Every rank is a process."_s;
     if (!s.slurm.empty())
-        text += QLatin1Char(' ') + (s.host.empty() ? SetupText::tr("In this computer's Slurm queue.")
-                                                   : SetupText::tr("In the Slurm queue of %1.").arg(words(s.host)));
+        text += u' ' + (s.host.empty() ? u"In this computer's Slurm queue."_s
+                                       : u"In the Slurm queue of %1."_s.arg(words(s.host)));
     else if (!s.host.empty())
-        text += QLatin1Char(' ') + SetupText::tr("On %1.").arg(words(s.host));
-    if (s.elsewhere())
-        text += QLatin1Char(' ') + SetupText::tr("It goes on there if this window or the connection ends.");
+        text += u' ' + u"On %1."_s.arg(words(s.host));
+    if (s.elsewhere()) text += u' ' + u"It goes on there if this window or the connection ends."_s;
     return text;
 }
 
@@ -352,12 +331,12 @@ Setup setupOf(const Run& run)
                  key == "data" && file.isAbsolute() && file.isFile())
             s.data = value;
         const QString text = QString::fromStdString(value);
-        static const QRegularExpression link(QStringLiteral("^([0-9]+) ns(?:, ([0-9.e+]+) bytes/s)?"));
+        static const QRegularExpression link(u"^([0-9]+) ns(?:, ([0-9.e+]+) bytes/s)?"_s);
         if (const auto match = link.match(text); key == "link" && match.hasMatch())
             s.link = fmt::format("{}ns{}", match.captured(1).toStdString(),
                                  match.captured(2).isEmpty() ? std::string()
                                                              : "," + match.captured(2).toStdString() + "B/s");
-        static const QRegularExpression rate(QStringLiteral("^(adamw|sgd)(?:.*learning rate ([0-9.e+-]+))?"));
+        static const QRegularExpression rate(u"^(adamw|sgd)(?:.*learning rate ([0-9.e+-]+))?"_s);
         if (const auto match = rate.match(text); key == "optimizer" && match.hasMatch()) {
             s.optimizer = match.captured(1).toStdString();
             if (!match.captured(2).isEmpty()) s.learningRate = match.captured(2).toDouble();

@@ -7,6 +7,7 @@
 #include <QProgressBar>
 #include <QPushButton>
 
+#include "widgets/literals.h"
 #include "widgets/numbers.h"
 #include "widgets/record/record_process.h"
 #include "widgets/runs/runs_model.h"
@@ -16,8 +17,8 @@ namespace stagewright {
 
 RecordStrip::RecordStrip(RecordProcess* process, QWidget* parent) : QFrame(parent), m_process(process)
 {
-    setObjectName(QStringLiteral("banner"));
-    setProperty("tone", QStringLiteral("note"));
+    setObjectName(u"banner"_s);
+    setProperty("tone", u"note"_s);
     auto* layout = new QHBoxLayout(this);
     layout->setContentsMargins(14, 7, 12, 7);
     layout->setSpacing(14);
@@ -25,12 +26,12 @@ RecordStrip::RecordStrip(RecordProcess* process, QWidget* parent) : QFrame(paren
     m_bar = new QProgressBar(this);
     m_bar->setTextVisible(false);
     m_bar->setMinimumWidth(120);
-    m_bar->setAccessibleName(tr("Progress of the recording"));
+    m_bar->setAccessibleName(u"Progress of the recording"_s);
     m_devices = makeLabel({}, "secondary", this);
-    m_devices->setObjectName(QStringLiteral("deviceLoad"));
+    m_devices->setObjectName(u"deviceLoad"_s);
     m_losses = makeLabel({}, "secondary", this);
-    m_cancel = new QPushButton(tr("Cancel"), this);
-    m_cancel->setToolTip(tr("Stops after the current step; complete steps are kept."));
+    m_cancel = new QPushButton(u"Cancel"_s, this);
+    m_cancel->setToolTip(u"Stops after the current step; complete steps are kept."_s);
     connect(m_cancel, &QPushButton::clicked, m_process, &RecordProcess::cancel);
     layout->addWidget(m_what);
     layout->addWidget(m_bar, 1);
@@ -48,19 +49,19 @@ void RecordStrip::refresh()
     if (!m_process->running()) return;
     m_cancel->setEnabled(m_process->state() != RecordProcess::State::Cancelling);
     if (m_process->state() == RecordProcess::State::Cancelling)
-        m_what->setText(tr("Stopping…"));
+        m_what->setText(u"Stopping…"_s);
     else if (!m_process->disconnected().isEmpty())
-        m_what->setText(tr("Connecting again…"));
+        m_what->setText(u"Connecting again…"_s);
     else if (!m_process->waitsFor().isEmpty())
-        m_what->setText(tr("Waiting: %1").arg(m_process->waitsFor()));
+        m_what->setText(u"Waiting: %1"_s.arg(m_process->waitsFor()));
     else if (m_process->total() <= 0)
-        m_what->setText(tr("Starting stagewright record…"));
-    else if (m_process->what().endsWith(QLatin1String(" the run")))
+        m_what->setText(u"Starting stagewright record…"_s);
+    else if (m_process->what().endsWith(" the run"_L1))
         // closing, summarising and reading it
         m_what->setText(
-            tr("Closing the run: %1").arg(percentText(static_cast<double>(m_process->done()) / m_process->total(), 0)));
+            u"Closing the run: %1"_s.arg(percentText(static_cast<double>(m_process->done()) / m_process->total(), 0)));
     else
-        m_what->setText(tr("Recording: step %1 of %2").arg(m_process->done()).arg(m_process->total()));
+        m_what->setText(u"Recording: step %1 of %2"_s.arg(m_process->done()).arg(m_process->total()));
     m_bar->setRange(0, std::max(0, m_process->total()));
     m_bar->setValue(m_process->done());
     // A few devices by name, many by maximum and mean.
@@ -68,9 +69,9 @@ void RecordStrip::refresh()
     QStringList loads, all;
     double busy = 0, fullest = 0;
     for (const auto& one : devices) {
-        const QString memory = tr("%1 of %2").arg(bytesText(one.usedBytes), bytesText(one.totalBytes));
-        all << (one.busy < 0 ? tr("%1: %2").arg(one.name, memory)
-                             : tr("%1: %2, %3 busy").arg(one.name, memory, percentText(one.busy, 0)));
+        const QString memory = u"%1 of %2"_s.arg(bytesText(one.usedBytes), bytesText(one.totalBytes));
+        all << (one.busy < 0 ? u"%1: %2"_s.arg(one.name, memory)
+                             : u"%1: %2, %3 busy"_s.arg(one.name, memory, percentText(one.busy, 0)));
         busy += std::max(0.0, one.busy) / static_cast<double>(devices.size());
         if (one.totalBytes > 0)
             fullest = std::max(fullest, static_cast<double>(one.usedBytes) / static_cast<double>(one.totalBytes));
@@ -78,20 +79,19 @@ void RecordStrip::refresh()
     if (devices.size() <= 2)
         loads = all;
     else
-        loads << tr("%1 devices: at most %2 full, %3 busy")
-                     .arg(devices.size())
+        loads << u"%1 devices: at most %2 full, %3 busy"_s.arg(devices.size())
                      .arg(percentText(fullest, 0), percentText(busy, 0));
-    m_devices->setText(loads.join(QStringLiteral("   ")));
-    m_devices->setToolTip(devices.isEmpty()
-                              ? QString()
-                              : tr("Memory in use and share of time spent computing, after the last reported step.\n%1")
-                                    .arg(all.join(QLatin1Char('\n'))));
+    m_devices->setText(loads.join(u"   "_s));
+    m_devices->setToolTip(
+        devices.isEmpty() ? QString()
+                          : u"Memory in use and share of time spent computing, after the last reported step.\n%1"_s.arg(
+                                all.join(u'\n')));
     QStringList losses;
     for (const auto& one : m_process->schedules())
         if (!one.losses.isEmpty())
-            losses << tr("%1 loss %2").arg(scheduleTitle(one.schedule.toStdString()), fixed(one.losses.last(), 3));
-    m_losses->setText(losses.join(QStringLiteral("   ")));
-    m_losses->setToolTip(tr("Mean cross-entropy of the last reported step, in nats per token."));
+            losses << u"%1 loss %2"_s.arg(scheduleTitle(one.schedule.toStdString()), fixed(one.losses.last(), 3));
+    m_losses->setText(losses.join(u"   "_s));
+    m_losses->setToolTip(u"Mean cross-entropy of the last reported step, in nats per token."_s);
 }
 
 } // namespace stagewright

@@ -7,6 +7,8 @@
 #include <QProcess>
 #include <QTimer>
 
+#include "widgets/literals.h"
+
 namespace stagewright {
 namespace {
 
@@ -17,13 +19,12 @@ constexpr int answerMs = 30000;
 QVector<TrainingDevice> trainingDevicesIn(const QByteArray& json)
 {
     QVector<TrainingDevice> out;
-    for (const auto& value : QJsonDocument::fromJson(json).object().value(QLatin1String("devices")).toArray()) {
+    for (const auto& value : QJsonDocument::fromJson(json).object().value("devices"_L1).toArray()) {
         const QJsonObject device = value.toObject();
-        const bool usable = device.value(QLatin1String("usable")).toBool();
-        QString reason = usable ? QString() : device.value(QLatin1String("reason")).toString();
-        if (!usable && reason.isEmpty()) reason = QStringLiteral("?");
-        out.append({device.value(QLatin1String("backend")).toString(), device.value(QLatin1String("name")).toString(),
-                    reason});
+        const bool usable = device.value("usable"_L1).toBool();
+        QString reason = usable ? QString() : device.value("reason"_L1).toString();
+        if (!usable && reason.isEmpty()) reason = u"?"_s;
+        out.append({device.value("backend"_L1).toString(), device.value("name"_L1).toString(), reason});
     }
     return out;
 }
@@ -41,7 +42,7 @@ void askDevices(const QString& program, QObject* context, const std::function<vo
         if (error == QProcess::FailedToStart) process->deleteLater();
     });
     QTimer::singleShot(answerMs, process, [process] { process->kill(); });
-    process->start(program, {QStringLiteral("devices"), QStringLiteral("--json")}, QIODevice::ReadOnly);
+    process->start(program, {u"devices"_s, u"--json"_s}, QIODevice::ReadOnly);
 }
 
 } // namespace stagewright

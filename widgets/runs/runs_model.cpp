@@ -9,30 +9,30 @@
 #include "traces/report/run_report.h"
 #include "traces/run/run_facts.h"
 #include "traces/store/run_names.h"
+#include "widgets/literals.h"
 #include "widgets/sentence.h"
 
 namespace stagewright {
 
 QString clockText(const std::string& clock)
 {
-    if (clock == "virtual") return RunsModel::tr("virtual clock");
-    if (clock == "wall") return RunsModel::tr("wall clock");
-    if (clock == "model") return RunsModel::tr("model");
+    if (clock == "virtual") return u"virtual clock"_s;
+    if (clock == "wall") return u"wall clock"_s;
+    if (clock == "model") return u"model"_s;
     return shownName(clock);
 }
 
 QString provenanceText(const RunInfo& info)
 {
     if (info.clock == "virtual")
-        return countText(info.ranks, RunsModel::tr("virtual clock: projected for 1 device"),
-                         RunsModel::tr("virtual clock: projected for %L1 devices"));
+        return countText(info.ranks, u"virtual clock: projected for 1 device"_s,
+                         u"virtual clock: projected for %L1 devices"_s);
     if (info.clock == "wall")
-        return countText(info.ranks, RunsModel::tr("wall clock: measured on 1 rank"),
-                         RunsModel::tr("wall clock: measured on %L1 ranks"));
-    if (info.provenance == Provenance::Simulated) return RunsModel::tr("simulated with a cost model");
+        return countText(info.ranks, u"wall clock: measured on 1 rank"_s, u"wall clock: measured on %L1 ranks"_s);
+    if (info.provenance == Provenance::Simulated) return u"simulated with a cost model"_s;
     const auto origin = toText(info.provenance);
     const QString words = QString::fromUtf8(origin.data(), static_cast<qsizetype>(origin.size()));
-    return info.clock.empty() ? words : RunsModel::tr("%1, clock %2").arg(words, shownName(info.clock));
+    return info.clock.empty() ? words : u"%1, clock %2"_s.arg(words, shownName(info.clock));
 }
 
 namespace {
@@ -42,12 +42,10 @@ QString clockProvenance(const Run& run)
     const DeviceShare share = deviceShareOf(run);
     const int ranks = run.info.ranks;
     if (share.how == DeviceShare::How::Interleaved)
-        return RunsModel::tr("wall clock: %1 interleaved on %2, ops slow each other down")
-            .arg(countText(ranks, RunsModel::tr("1 rank"), RunsModel::tr("%L1 ranks")),
-                 countText(share.devices, RunsModel::tr("1 GPU"), RunsModel::tr("%L1 GPUs")));
+        return u"wall clock: %1 interleaved on %2, ops slow each other down"_s.arg(
+            countText(ranks, u"1 rank"_s, u"%L1 ranks"_s), countText(share.devices, u"1 GPU"_s, u"%L1 GPUs"_s));
     if (share.how == DeviceShare::How::Partitions)
-        return RunsModel::tr(
-            "wall clock: each rank on a part of a GPU, slower than a whole one, memory bandwidth shared");
+        return u"wall clock: each rank on a part of a GPU, slower than a whole one, memory bandwidth shared"_s;
     return provenanceText(run.info);
 }
 
@@ -58,15 +56,15 @@ QString placeText(const Run& run) { return shownName(trainedBy(run)); }
 QString provenanceText(const Run& run)
 {
     const QString place = placeText(run);
-    return place.isEmpty() ? clockProvenance(run) : RunsModel::tr("%1; %2").arg(clockProvenance(run), place);
+    return place.isEmpty() ? clockProvenance(run) : u"%1; %2"_s.arg(clockProvenance(run), place);
 }
 
 QString stateText(RunState state)
 {
     switch (state) {
-    case RunState::Recording: return RunsModel::tr("recording");
-    case RunState::Complete: return RunsModel::tr("complete");
-    case RunState::Interrupted: return RunsModel::tr("interrupted");
+    case RunState::Recording: return u"recording"_s;
+    case RunState::Complete: return u"complete"_s;
+    case RunState::Interrupted: return u"interrupted"_s;
     }
     return {};
 }
@@ -77,8 +75,8 @@ QString scheduleTitle(const std::string& name)
     auto found = findSchedule(name.substr(0, end));
     if (!found) return shownName(name);
     QString title = QString::fromUtf8((*found)->title.data(), static_cast<qsizetype>((*found)->title.size()));
-    title = title.section(QLatin1String(" ("), 0, 0);
-    return end == std::string::npos ? title : title + QLatin1Char(' ') + shownName(name.substr(end + 1));
+    title = title.section(" ("_L1, 0, 0);
+    return end == std::string::npos ? title : title + u' ' + shownName(name.substr(end + 1));
 }
 
 QString runTitle(const RunInfo& info)
@@ -125,12 +123,12 @@ QVariant RunsModel::headerData(int section, Qt::Orientation orientation, int rol
 {
     if (orientation != Qt::Horizontal || role != Qt::DisplayRole) return {};
     switch (section) {
-    case Name: return tr("Name");
-    case State: return tr("State");
-    case Schedule: return tr("Schedule");
-    case Clock: return tr("Clock");
-    case Time: return tr("Time");
-    case Bubble: return tr("Bubble");
+    case Name: return u"Name"_s;
+    case State: return u"State"_s;
+    case Schedule: return u"Schedule"_s;
+    case Clock: return u"Clock"_s;
+    case Time: return u"Time"_s;
+    case Bubble: return u"Bubble"_s;
     default: return {};
     }
 }
@@ -146,20 +144,20 @@ QVariant RunsModel::data(const QModelIndex& index, int role) const
 
 QVariant RunsModel::fileData(const File& file, int column, int role) const
 {
-    const bool simulated = file.path.startsWith(QLatin1String("sim:"));
+    const bool simulated = file.path.startsWith("sim:"_L1);
     switch (role) {
     case Qt::DisplayRole:
         if (column == Name) return shownName(simulated ? file.path.mid(4) : QFileInfo(file.path).fileName());
-        if (column == State && file.state == FileState::Reading) return tr("reading…");
-        if (column == State && file.state == FileState::Failed) return tr("unreadable");
+        if (column == State && file.state == FileState::Reading) return u"reading…"_s;
+        if (column == State && file.state == FileState::Failed) return u"unreadable"_s;
         return {};
     case Qt::ToolTipRole:
         if (file.state == FileState::Failed) return shownTip(file.error);
-        return simulated ? tr("Simulated; not in a file yet. Save to keep it.") : shownTip(file.path);
+        return simulated ? u"Simulated; not in a file yet. Save to keep it."_s : shownTip(file.path);
     case DetailRole:
-        if (file.state == FileState::Reading) return tr("reading…");
-        if (file.state == FileState::Failed) return tr("unreadable");
-        return countText(static_cast<qint64>(file.runs.size()), tr("1 run"), tr("%L1 runs"));
+        if (file.state == FileState::Reading) return u"reading…"_s;
+        if (file.state == FileState::Failed) return u"unreadable"_s;
+        return countText(static_cast<qint64>(file.runs.size()), u"1 run"_s, u"%L1 runs"_s);
     case RefFileRole: return file.path;
     case IsFileRole: return true;
     case ErrorRole: return file.error;
@@ -171,11 +169,11 @@ QVariant RunsModel::fileData(const File& file, int column, int role) const
 // A run whose ops are not known has neither a step time nor a bubble ratio.
 static QString timeText(const RunInfo& info, const RunSummary& summary)
 {
-    return info.stages == 0 ? QStringLiteral("–") : durationText(summary.makespan, summary.units);
+    return info.stages == 0 ? u"–"_s : durationText(summary.makespan, summary.units);
 }
 static QString bubbleText(const RunInfo& info, const RunSummary& summary)
 {
-    return info.stages == 0 ? QStringLiteral("–") : percentText(summary.bubbleFraction);
+    return info.stages == 0 ? u"–"_s : percentText(summary.bubbleFraction);
 }
 
 QVariant RunsModel::runData(const File& file, const Item& item, int column, int role) const
@@ -189,36 +187,34 @@ QVariant RunsModel::runData(const File& file, const Item& item, int column, int 
         case State: return stateText(info.state);
         case Schedule: return scheduleTitle(info.scheduleName);
         case Clock: return clockText(info.clock);
-        case Time: return item.summary ? timeText(info, *item.summary) : QStringLiteral("…");
-        case Bubble: return item.summary ? bubbleText(info, *item.summary) : QStringLiteral("…");
+        case Time: return item.summary ? timeText(info, *item.summary) : u"…"_s;
+        case Bubble: return item.summary ? bubbleText(info, *item.summary) : u"…"_s;
         default: return {};
         }
     case Qt::TextAlignmentRole:
         return column == Time || column == Bubble ? QVariant(Qt::AlignRight | Qt::AlignVCenter) : QVariant();
     case Qt::ToolTipRole: {
-        QString text = tr("%1, run %2: %3, %4, %5\n%6, %7 of them warm-up, %8\n%9")
-                           .arg(runTitle(info))
-                           .arg(info.id)
-                           .arg(countText(info.ranks, tr("1 rank"), tr("%L1 ranks")),
-                                countText(info.stages, tr("1 stage"), tr("%L1 stages")),
-                                countText(info.microbatches, tr("1 microbatch"), tr("%L1 microbatches")),
-                                countText(info.steps, tr("1 step"), tr("%L1 steps")))
-                           .arg(info.warmupSteps)
-                           .arg(countText(static_cast<qint64>(info.spanCount), tr("1 span"), tr("%L1 spans")),
-                                provenanceText(info));
-        if (!info.note.empty()) text += QLatin1Char('\n') + QString::fromStdString(info.note);
+        QString text =
+            u"%1, run %2: %3, %4, %5\n%6, %7 of them warm-up, %8\n%9"_s.arg(runTitle(info))
+                .arg(info.id)
+                .arg(countText(info.ranks, u"1 rank"_s, u"%L1 ranks"_s),
+                     countText(info.stages, u"1 stage"_s, u"%L1 stages"_s),
+                     countText(info.microbatches, u"1 microbatch"_s, u"%L1 microbatches"_s),
+                     countText(info.steps, u"1 step"_s, u"%L1 steps"_s))
+                .arg(info.warmupSteps)
+                .arg(countText(static_cast<qint64>(info.spanCount), u"1 span"_s, u"%L1 spans"_s), provenanceText(info));
+        if (!info.note.empty()) text += u'\n' + QString::fromStdString(info.note);
         return shownTip(text);
     }
     case DetailRole: {
-        const QString shape = info.stages == 0 ? countText(info.ranks, tr("1 rank"), tr("%L1 ranks"))
-                                               : tr("%1 × %2").arg(info.ranks).arg(info.microbatches);
-        QString text = tr("%1 · %2").arg(shape, clockText(info.clock));
-        if (info.state != RunState::Complete) text += QStringLiteral(" · ") + stateText(info.state);
+        const QString shape = info.stages == 0 ? countText(info.ranks, u"1 rank"_s, u"%L1 ranks"_s)
+                                               : u"%1 × %2"_s.arg(info.ranks).arg(info.microbatches);
+        QString text = u"%1 · %2"_s.arg(shape, clockText(info.clock));
+        if (info.state != RunState::Complete) text += u" · "_s + stateText(info.state);
         return text;
     }
     case FigureRole:
-        return item.summary ? timeText(info, *item.summary) + QLatin1Char('\n') + bubbleText(info, *item.summary)
-                            : QString();
+        return item.summary ? timeText(info, *item.summary) + u'\n' + bubbleText(info, *item.summary) : QString();
     case MarkRole:
         for (std::size_t i = 0; i < m_marks.size(); ++i)
             if (ref == m_marks[i]) return QString(QChar(static_cast<char16_t>(u'A' + i)));

@@ -10,6 +10,7 @@
 #include <QSignalBlocker>
 #include <QVBoxLayout>
 
+#include "widgets/literals.h"
 #include "widgets/style.h"
 
 namespace stagewright {
@@ -52,7 +53,7 @@ void RunDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option, c
             painter->drawRoundedRect(row.adjusted(0.5, 0.5, -0.5, -0.5), 5, 5);
         }
     }
-    const QStringList figures = index.data(RunsModel::FigureRole).toString().split(QLatin1Char('\n'));
+    const QStringList figures = index.data(RunsModel::FigureRole).toString().split(u'\n');
     const QRectF inner = row.adjusted(12, 6, -9, -6);
     const QFont strong = fontOf(FontRole::Body);
     const QFont small = fontOf(FontRole::Small);
@@ -61,7 +62,7 @@ void RunDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option, c
     if (!mark.isEmpty()) {
         const QRectF badge(left, inner.top() + 1, 15, 15);
         painter->setPen(Qt::NoPen);
-        const bool compared = selected && mark != QLatin1String("A"); // the run of the panel and the curves
+        const bool compared = selected && mark != "A"_L1; // the run of the panel and the curves
         painter->setBrush(compared ? t.accent : t.secondary);
         painter->drawRoundedRect(badge, 3, 3);
         painter->setFont(fontOf(FontRole::Small));
@@ -100,33 +101,33 @@ QSize RunDelegate::sizeHint(const QStyleOptionViewItem&, const QModelIndex& inde
 
 RunsPanel::RunsPanel(RunsModel* model, QWidget* parent) : QWidget(parent), m_model(model)
 {
-    setObjectName(QStringLiteral("panel"));
+    setObjectName(u"panel"_s);
     setAttribute(Qt::WA_StyledBackground);
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(0, 0, 0, 0);
     layout->setSpacing(0);
-    auto* title = makeLabel(tr("Runs"), "title", this);
+    auto* title = makeLabel(u"Runs"_s, "title", this);
     auto* head = new QVBoxLayout;
     head->setContentsMargins(14, 12, 14, 5);
     head->setSpacing(6);
     head->addWidget(title);
     layout->addLayout(head);
-    m_empty = makeLabel(tr("No file is open. Open one (Ctrl+O) or record a run (Ctrl+R)."), "faint", this);
+    m_empty = makeLabel(u"No file is open. Open one (Ctrl+O) or record a run (Ctrl+R)."_s, "faint", this);
     m_empty->setWordWrap(true);
     head->addWidget(m_empty);
     m_find = new QLineEdit(this);
-    m_find->setObjectName(QStringLiteral("findRun"));
-    m_find->setPlaceholderText(tr("Find a run"));
-    m_find->setAccessibleName(tr("Find a run"));
-    m_find->setToolTip(tr("Words from a run's name, schedule or clock. Down: go to the list. Return: open the first "
-                          "match. Esc: back to the timeline."));
+    m_find->setObjectName(u"findRun"_s);
+    m_find->setPlaceholderText(u"Find a run"_s);
+    m_find->setAccessibleName(u"Find a run"_s);
+    m_find->setToolTip(u"Words from a run's name, schedule or clock. Down: go to the list. Return: open the first "
+                       "match. Esc: back to the timeline."_s);
     m_find->setClearButtonEnabled(true);
     m_find->setAcceptDrops(false); // the window handles file drops
     m_find->installEventFilter(this);
     head->addWidget(m_find);
     connect(m_find, &QLineEdit::textChanged, this, &RunsPanel::sift);
     m_tree = new QTreeView(this);
-    m_tree->setAccessibleName(tr("Runs"));
+    m_tree->setAccessibleName(u"Runs"_s);
     m_tree->setModel(model);
     m_delegate = new RunDelegate(this);
     m_tree->setItemDelegate(m_delegate);
@@ -139,9 +140,8 @@ RunsPanel::RunsPanel(RunsModel* model, QWidget* parent) : QWidget(parent), m_mod
     m_tree->setUniformRowHeights(false);
     m_tree->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     m_tree->setContextMenuPolicy(Qt::CustomContextMenu);
-    m_tree->setStyleSheet(
-        QStringLiteral("QTreeView::branch{background:transparent;border-image:none;image:none;}"
-                       "QTreeView::item:selected,QTreeView::branch:selected{background:transparent;}"));
+    m_tree->setStyleSheet(u"QTreeView::branch{background:transparent;border-image:none;image:none;}"
+                          "QTreeView::item:selected,QTreeView::branch:selected{background:transparent;}"_s);
     layout->addWidget(m_tree, 1);
     makeCopyable(m_tree, [this] { return table(); });
 
@@ -194,8 +194,7 @@ void RunsPanel::sift()
 // Those rows, and those in them: shows them open, and hides what isn't looked for.
 void RunsPanel::siftRows(const QModelIndex& parent, int first, int last)
 {
-    const QStringList words =
-        m_find->isHidden() ? QStringList() : m_find->text().split(QLatin1Char(' '), Qt::SkipEmptyParts);
+    const QStringList words = m_find->isHidden() ? QStringList() : m_find->text().split(u' ', Qt::SkipEmptyParts);
     for (int row = first; row <= last; ++row) {
         const QModelIndex index = m_model->index(row, 0, parent);
         if (!parent.isValid()) {
@@ -206,9 +205,8 @@ void RunsPanel::siftRows(const QModelIndex& parent, int first, int last)
         }
         const auto isIn = [&, text = QString()](const QString& word) mutable {
             if (text.isEmpty())
-                text = index.data().toString() + QLatin1Char(' ') +
-                       index.siblingAtColumn(RunsModel::Schedule).data().toString() + QLatin1Char(' ') +
-                       index.data(RunsModel::DetailRole).toString();
+                text = index.data().toString() + u' ' + index.siblingAtColumn(RunsModel::Schedule).data().toString() +
+                       u' ' + index.data(RunsModel::DetailRole).toString();
             return text.contains(word, Qt::CaseInsensitive);
         };
         m_tree->setRowHidden(row, parent, !std::all_of(words.begin(), words.end(), isIn));
@@ -244,7 +242,7 @@ bool RunsPanel::eventFilter(QObject* watched, QEvent* event)
 TableText RunsPanel::table() const
 {
     TableText table = tableOf(*m_model); // with the columns that the list folds into one
-    table.title = tr("Runs");
+    table.title = u"Runs"_s;
     return table;
 }
 

@@ -4,6 +4,7 @@
 
 #include <QLabel>
 
+#include "widgets/literals.h"
 #include "widgets/style.h"
 
 namespace stagewright {
@@ -16,11 +17,11 @@ constexpr int clearButton = 30; // the room that Qt gives it
 FindField::FindField(QWidget* parent)
     : QLineEdit(parent), m_answer(makeLabel({}, "secondary", this)), m_fault(new QLabel(window()))
 {
-    m_answer->setObjectName(QStringLiteral("findAnswer"));
+    m_answer->setObjectName(u"findAnswer"_s);
     m_answer->setAttribute(Qt::WA_TransparentForMouseEvents);
     m_answer->hide();
-    m_fault->setObjectName(QStringLiteral("findFault"));
-    m_fault->setProperty("tone", QStringLiteral("error"));
+    m_fault->setObjectName(u"findFault"_s);
+    m_fault->setProperty("tone", u"error"_s);
     m_fault->setWordWrap(true);
     m_fault->setMargin(6);
     m_fault->setAutoFillBackground(true);

@@ -1,6 +1,7 @@
 #include "widgets/search/search_model.h"
 
 #include "schedules/model/kinds.h"
+#include "widgets/literals.h"
 #include "widgets/sentence.h"
 
 namespace stagewright {
@@ -43,8 +44,8 @@ QVariant SearchModel::data(const QModelIndex& index, int role) const
     if (index.column() == NoteText) return {};
     if (found->span == noSpan) { // a note on a range
         if (note == nullptr) return {};
-        if (index.column() == Op) return tr("range");
-        if (index.column() == Rank) return note->rank < 0 ? tr("all") : QString::number(note->rank);
+        if (index.column() == Op) return u"range"_s;
+        if (index.column() == Rank) return note->rank < 0 ? u"all"_s : QString::number(note->rank);
         if (index.column() == Start) return durationText(note->begin, m_panel->units);
         if (index.column() == Duration) return durationText(note->end - note->begin, m_panel->units);
         return {};
@@ -65,13 +66,12 @@ QVariant SearchModel::data(const QModelIndex& index, int role) const
 QVariant SearchModel::headerData(int section, Qt::Orientation orientation, int role) const
 {
     if (orientation != Qt::Horizontal || section < 0 || section >= ColumnCount) return {};
-    const QString titles[] = {tr("Op"),    tr("Rank"),     tr("Stage"), tr("Microbatch"),
-                              tr("Start"), tr("Duration"), tr("Note")};
+    const QString titles[] = {u"Op"_s, u"Rank"_s, u"Stage"_s, u"Microbatch"_s, u"Start"_s, u"Duration"_s, u"Note"_s};
     if (role == Qt::DisplayRole) return titles[section];
     if (role == Qt::TextAlignmentRole)
         return QVariant::fromValue(Qt::Alignment(
             Qt::AlignVCenter | (section >= Rank && section <= Duration ? Qt::AlignRight : Qt::AlignLeft)));
-    if (role == Qt::ToolTipRole && section == Start) return tr("From the start of what is shown");
+    if (role == Qt::ToolTipRole && section == Start) return u"From the start of what is shown"_s;
     return {};
 }
 

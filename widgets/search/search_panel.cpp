@@ -8,6 +8,7 @@
 #include <QTableView>
 #include <QVBoxLayout>
 
+#include "widgets/literals.h"
 #include "widgets/style.h"
 #include "widgets/table_copy.h"
 
@@ -17,7 +18,7 @@ SearchPanel::SearchPanel(QWidget* parent)
     : QWidget(parent), m_count(makeLabel({}, "secondary", this)), m_busy(new QProgressBar(this)),
       m_table(new QTableView(this))
 {
-    setObjectName(QStringLiteral("panel"));
+    setObjectName(u"panel"_s);
     setAttribute(Qt::WA_StyledBackground);
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(0, 0, 0, 0);
@@ -27,13 +28,13 @@ SearchPanel::SearchPanel(QWidget* parent)
     m_busy->setRange(0, 0);
     m_busy->setTextVisible(false);
     m_busy->setFixedWidth(90);
-    m_busy->setAccessibleName(tr("Searching"));
+    m_busy->setAccessibleName(u"Searching"_s);
     line->addWidget(m_count, 1);
     line->addWidget(m_busy);
     layout->addLayout(line);
-    m_table->setObjectName(QStringLiteral("searchTable"));
-    m_table->setAccessibleName(tr("Search results"));
-    m_table->setToolTip(tr("Choosing a row goes to its op; Ctrl+C copies the table as CSV, Ctrl+Shift+C as Markdown"));
+    m_table->setObjectName(u"searchTable"_s);
+    m_table->setAccessibleName(u"Search results"_s);
+    m_table->setToolTip(u"Choosing a row goes to its op; Ctrl+C copies the table as CSV, Ctrl+Shift+C as Markdown"_s);
     m_table->setModel(&m_model);
     m_table->setSelectionBehavior(QAbstractItemView::SelectRows);
     m_table->setSelectionMode(QAbstractItemView::SingleSelection);
@@ -53,7 +54,7 @@ SearchPanel::SearchPanel(QWidget* parent)
     });
     connect(m_table, &QTableView::activated, this, [this](const QModelIndex& at) { emit chosen(at.row()); });
     setSearching(false);
-    m_count->setText(tr("Type into the search field: rank:2 mb:5 B, or >2ms"));
+    m_count->setText(u"Type into the search field: rank:2 mb:5 B, or >2ms"_s);
 }
 
 void SearchPanel::setHits(std::shared_ptr<const TimelinePanel> panel,
@@ -65,8 +66,8 @@ void SearchPanel::setHits(std::shared_ptr<const TimelinePanel> panel,
     for (int i = 0; hits && i < count && !noted; ++i) noted = (*hits)[static_cast<std::size_t>(i)].note >= 0;
     m_model.setHits(std::move(panel), std::move(hits), std::move(notes));
     m_table->setColumnHidden(SearchModel::NoteText, !noted);
-    m_count->setText(query.isEmpty() ? tr("Type into the search field: rank:2 mb:5 B, or >2ms")
-                                     : tr("%L1 found").arg(count) + tr(" for “%1”").arg(query));
+    m_count->setText(query.isEmpty() ? u"Type into the search field: rank:2 mb:5 B, or >2ms"_s
+                                     : u"%L1 found"_s.arg(count) + u" for “%1”"_s.arg(query));
 }
 
 void SearchPanel::setSearching(bool searching) { m_busy->setVisible(searching); }

@@ -6,6 +6,7 @@
 #include <QFontMetricsF>
 #include <QPainter>
 
+#include "widgets/literals.h"
 #include "widgets/numbers.h"
 
 namespace stagewright {
@@ -13,7 +14,7 @@ namespace stagewright {
 CurvePlot::CurvePlot(Plot curves, const QString& title, QWidget* parent)
     : CursorPicture(parent), m_curves(std::move(curves)), m_title(title)
 {
-    setObjectName(QStringLiteral("curvePlot"));
+    setObjectName(u"curvePlot"_s);
     setAccessibleName(title);
     for (const PlotSeries& curve : m_curves.series)
         for (const PlotPoint& point : curve.points) m_across.push_back(point.x);
@@ -26,7 +27,7 @@ QString CurvePlot::valueText(const PlotSeries& curve, double x) const
 {
     const auto at = std::lower_bound(curve.points.begin(), curve.points.end(), x,
                                      [](const PlotPoint& point, double value) { return point.x < value; });
-    return at == curve.points.end() || at->x != x ? tr("unknown") : fixed(at->y, 3);
+    return at == curve.points.end() || at->x != x ? u"unknown"_s : fixed(at->y, 3);
 }
 
 QString CurvePlot::textOf(int mark) const
@@ -35,8 +36,8 @@ QString CurvePlot::textOf(int mark) const
     const double x = m_across[static_cast<std::size_t>(mark)];
     QStringList parts;
     for (const PlotSeries& curve : m_curves.series)
-        parts << QString::fromStdString(curve.title).toLower() + QLatin1Char(' ') + valueText(curve, x);
-    return tr("%1 %2: %3").arg(QString::fromStdString(m_curves.across)).arg(x).arg(parts.join(QStringLiteral(", ")));
+        parts << QString::fromStdString(curve.title).toLower() + u' ' + valueText(curve, x);
+    return u"%1 %2: %3"_s.arg(QString::fromStdString(m_curves.across)).arg(x).arg(parts.join(u", "_s));
 }
 
 TableText CurvePlot::table() const

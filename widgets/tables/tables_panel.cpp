@@ -9,6 +9,7 @@
 
 #include "traces/report/table_curves.h"
 #include "widgets/device/figure_table.h"
+#include "widgets/literals.h"
 #include "widgets/sentence.h"
 #include "widgets/style.h"
 #include "widgets/tables/curve_plot.h"
@@ -32,7 +33,7 @@ FigureCell cellOf(const TableColumn& column, const TableCell& cell, const Units&
     switch (column.kind) {
     case ColumnKind::Time: return {durationText(*whole, units), value, {}};
     case ColumnKind::Size: return {bytesText(*whole, units), value, {}};
-    case ColumnKind::Count: return {QStringLiteral("%L1").arg(*whole), value, {}};
+    case ColumnKind::Count: return {u"%L1"_s.arg(*whole), value, {}};
     default: return {QString::number(*whole), value, {}};
     }
 }
@@ -42,13 +43,13 @@ FigureCell cellOf(const TableColumn& column, const TableCell& cell, const Units&
 TablesPanel::TablesPanel(QWidget* parent)
     : QWidget(parent), m_parts(new QSplitter(this)), m_names(new QListWidget(this)), m_page(new QWidget(this))
 {
-    setObjectName(QStringLiteral("panel"));
+    setObjectName(u"panel"_s);
     setAttribute(Qt::WA_StyledBackground);
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(0, 0, 0, 0);
     layout->addWidget(m_parts);
-    m_names->setObjectName(QStringLiteral("tableNames"));
-    m_names->setAccessibleName(tr("Tables of the report"));
+    m_names->setObjectName(u"tableNames"_s);
+    m_names->setAccessibleName(u"Tables of the report"_s);
     m_names->setFrameShape(QFrame::NoFrame);
     for (const AnalysisInfo* analysis : allAnalyses()) {
         auto* item = new QListWidgetItem(qtText(analysis->title), m_names);
@@ -83,7 +84,7 @@ void TablesPanel::choose(const QString& name)
         if (m_names->item(row)->data(Qt::UserRole).toString() == name) m_names->setCurrentRow(row);
 }
 
-void TablesPanel::setWorking() { m_line->setText(tr("Computing…")); }
+void TablesPanel::setWorking() { m_line->setText(u"Computing…"_s); }
 
 void TablesPanel::setTables(std::shared_ptr<const std::vector<ReportTable>> tables, const Units& units)
 {
@@ -124,7 +125,7 @@ void TablesPanel::showTable(int row)
     delete m_plot;
     m_plot = nullptr;
     if (!m_tables || row < 0) {
-        m_line->setText(tr("No run is shown. Choose one in the list, or open a file (Ctrl+O)."));
+        m_line->setText(u"No run is shown. Choose one in the list, or open a file (Ctrl+O)."_s);
         return;
     }
     const ReportTable& table = (*m_tables)[static_cast<std::size_t>(row)];
@@ -145,11 +146,11 @@ void TablesPanel::showTable(int row)
         for (const std::size_t c : shown) cells.push_back(cellOf(table.columns[c], of[c], m_units));
     }
     m_table = new FigureTable(qtText(table.analysis->title), std::move(columns), -1, m_page);
-    m_table->setObjectName(QStringLiteral("reportTable"));
+    m_table->setObjectName(u"reportTable"_s);
     m_table->setToolTip(
         table.ops.empty()
-            ? tr("Ctrl+C copies the table as CSV, Ctrl+Shift+C as Markdown")
-            : tr("Choosing a row goes to its op; Ctrl+C copies the table as CSV, Ctrl+Shift+C as Markdown"));
+            ? u"Ctrl+C copies the table as CSV, Ctrl+Shift+C as Markdown"_s
+            : u"Choosing a row goes to its op; Ctrl+C copies the table as CSV, Ctrl+Shift+C as Markdown"_s);
     m_table->setRows(std::move(rows));
     m_table->resizeColumnsToContents();
     connect(m_table, &FigureTable::chosen, this, [this, &ops = table.ops, keep = m_tables](int at) {

@@ -8,16 +8,13 @@
 
 #include <QCoreApplication>
 
+#include "widgets/literals.h"
 #include "widgets/sentence.h"
 #include "widgets/timeline/lane_painter.h"
 
 namespace stagewright {
 
 namespace {
-
-struct AggregateText {
-    Q_DECLARE_TR_FUNCTIONS(AggregateTable)
-};
 
 using Key = std::tuple<int, int, int, int>; // what, panel, first, second
 
@@ -147,8 +144,7 @@ private:
     int nameOf(const TimelinePanel& panel, const LaneData& lane, std::size_t slice)
     {
         const SpanId id = lane.spanOf(slice);
-        const QString name =
-            id == noSpan ? AggregateText::tr("in steps that are not loaded") : nameOfWork(*panel.timeline, id);
+        const QString name = id == noSpan ? u"in steps that are not loaded"_s : nameOfWork(*panel.timeline, id);
         return static_cast<int>(m_names.try_emplace(name, m_names.size()).first->second);
     }
 
@@ -169,7 +165,7 @@ private:
         line.what = static_cast<AggregateLine::What>(what);
         line.panel = panel;
         if (line.what == AggregateLine::What::Idle) {
-            line.name = AggregateText::tr("Idle");
+            line.name = u"Idle"_s;
         } else if (line.what == AggregateLine::What::Work) {
             line.name = nameAt(first);
         } else if (line.what == AggregateLine::What::Ops && m_devices.contains(panel)) {
@@ -177,26 +173,23 @@ private:
             if (m_by != AggregateBy::Rank)
                 line.of = static_cast<KernelClass>(byRank || m_by == AggregateBy::Name ? second : first);
             const QString title = line.of ? QString::fromStdString(std::string(titleOf(*line.of))) : QString();
-            line.name =
-                byRank ? AggregateText::tr("Rank %1").arg(first) + (line.of ? QStringLiteral(" · ") + title : QString())
-                       : title;
+            line.name = byRank ? u"Rank %1"_s.arg(first) + (line.of ? u" · "_s + title : QString()) : title;
             if (m_by == AggregateBy::Name) line.name = nameAt(first);
         } else if (line.what == AggregateLine::What::Transfers || m_by == AggregateBy::Kind ||
                    m_by == AggregateBy::Name) {
             line.kind = static_cast<OpKind>(first);
             line.name = sentence(ruleOf(*line.kind).title);
         } else if (m_by == AggregateBy::Microbatch) {
-            line.name = first < 0 ? AggregateText::tr("No microbatch") : AggregateText::tr("Microbatch %1").arg(first);
+            line.name = first < 0 ? u"No microbatch"_s : u"Microbatch %1"_s.arg(first);
         } else {
             const bool byRank = m_by == AggregateBy::Rank || m_by == AggregateBy::RankAndKind;
-            line.name = (byRank ? AggregateText::tr("Rank %1") : AggregateText::tr("Stage %1")).arg(first);
+            line.name = (byRank ? u"Rank %1"_s : u"Stage %1"_s).arg(first);
             if (m_by == AggregateBy::StageAndKind || m_by == AggregateBy::RankAndKind) {
                 line.kind = static_cast<OpKind>(second);
-                line.name += QStringLiteral(" · ") + sentence(ruleOf(*line.kind).title);
+                line.name += u" · "_s + sentence(ruleOf(*line.kind).title);
             }
         }
-        if (m_badges)
-            line.name = QString(QChar(static_cast<char16_t>(u'A' + panel))) + QStringLiteral(" · ") + line.name;
+        if (m_badges) line.name = QString(QChar(static_cast<char16_t>(u'A' + panel))) + u" · "_s + line.name;
     }
 
     QString nameAt(int number) const

@@ -12,6 +12,7 @@
 #include <QTableView>
 #include <QVBoxLayout>
 
+#include "widgets/literals.h"
 #include "widgets/numbers.h"
 #include "widgets/table_copy.h"
 #include "widgets/timeline/duration_bars.h"
@@ -74,8 +75,8 @@ public:
             "The shortest of them, trimmed to the range",
             "The longest of them, trimmed to the range",
             "Total ÷ (ranks × range). Ops and idle time add up to 100 %; transfers, and kernels under ops, are extra"};
-        if (role == Qt::DisplayRole) return AggregationPanel::tr(titles[section]);
-        if (role == Qt::ToolTipRole) return AggregationPanel::tr(tips[section]);
+        if (role == Qt::DisplayRole) return QString::fromUtf8(titles[section]);
+        if (role == Qt::ToolTipRole) return QString::fromUtf8(tips[section]);
         if (role == Qt::TextAlignmentRole)
             return static_cast<int>((section == Name ? Qt::AlignLeft : Qt::AlignRight) | Qt::AlignVCenter);
         return {};
@@ -134,7 +135,7 @@ private:
 
 AggregationPanel::AggregationPanel(QWidget* parent) : QWidget(parent)
 {
-    setObjectName(QStringLiteral("aggregation"));
+    setObjectName(u"aggregation"_s);
     setAttribute(Qt::WA_StyledBackground);
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(16, 6, 16, 6);
@@ -146,19 +147,19 @@ AggregationPanel::AggregationPanel(QWidget* parent) : QWidget(parent)
     head->addWidget(m_title);
     head->addStretch(1);
     m_choice = new QComboBox(this);
-    m_choice->setAccessibleName(tr("Rows of the table"));
-    m_choice->setToolTip(tr("What each row of the table is"));
+    m_choice->setAccessibleName(u"Rows of the table"_s);
+    m_choice->setToolTip(u"What each row of the table is"_s);
     for (const char* text :
          {"by kind", "by stage", "by microbatch", "by rank", "by stage and kind", "by rank and kind", "by name"})
-        m_choice->addItem(tr(text));
+        m_choice->addItem(QString::fromUtf8(text));
     head->addWidget(m_choice);
-    auto* clear = new QPushButton(tr("Clear"), this);
-    clear->setToolTip(tr("Clears the selected area (Esc in the timeline): every view shows everything again"));
-    clear->setObjectName(QStringLiteral("link"));
+    auto* clear = new QPushButton(u"Clear"_s, this);
+    clear->setToolTip(u"Clears the selected area (Esc in the timeline): every view shows everything again"_s);
+    clear->setObjectName(u"link"_s);
     head->addWidget(clear);
     layout->addLayout(head);
     m_view = new QTableView(this);
-    m_view->setAccessibleName(tr("Selected area"));
+    m_view->setAccessibleName(u"Selected area"_s);
     m_view->setFrameShape(QFrame::NoFrame);
     m_view->setShowGrid(false);
     m_view->setSelectionBehavior(QAbstractItemView::SelectRows);
@@ -268,16 +269,15 @@ void AggregationPanel::fill(AggregateTable table)
     setVisible(m_table.ranks > 0);
     showDurations();
     const QString time = durationText(m_table.range.duration(), units);
-    m_title->setText(tr("Selected area: %1 of %2, %3")
-                         .arg(time, countText(m_table.ranks, tr("one rank"), tr("%L1 ranks")),
-                              m_table.kernels > 0 && m_table.ops == 0
-                                  ? countText(static_cast<qint64>(m_table.kernels), tr("1 kernel or copy"),
-                                              tr("%L1 kernels and copies"))
-                                  : countText(static_cast<qint64>(m_table.ops), tr("1 op"), tr("%L1 ops"))));
+    m_title->setText(u"Selected area: %1 of %2, %3"_s.arg(
+        time, countText(m_table.ranks, u"one rank"_s, u"%L1 ranks"_s),
+        m_table.kernels > 0 && m_table.ops == 0
+            ? countText(static_cast<qint64>(m_table.kernels), u"1 kernel or copy"_s, u"%L1 kernels and copies"_s)
+            : countText(static_cast<qint64>(m_table.ops), u"1 op"_s, u"%L1 ops"_s)));
     if (m_panels.size() > 1 && m_table.ranks > 0)
-        m_title->setText(m_title->text() + tr(". The panel at the right compares the whole steps."));
+        m_title->setText(m_title->text() + u". The panel at the right compares the whole steps."_s);
     m_title->setToolTip(
-        tr("Every view shows only this range: the figures of the side panel, the peaks of the charts, this table."));
+        u"Every view shows only this range: the figures of the side panel, the peaks of the charts, this table."_s);
 }
 
 } // namespace stagewright

@@ -9,6 +9,7 @@
 #include <QCoreApplication>
 
 #include "traces/analysis/kernel_spans.h"
+#include "widgets/literals.h"
 
 namespace stagewright {
 
@@ -106,8 +107,7 @@ void fillDevice(PanelRank& row, Nanos extent)
 
 QString gpusText(const PanelRank& rank)
 {
-    return rank.gpus.empty() ? QString()
-                             : QCoreApplication::translate("TimelineView", "mean of %1 GPUs").arg(rank.gpus.size());
+    return rank.gpus.empty() ? QString() : u"mean of %1 GPUs"_s.arg(rank.gpus.size());
 }
 
 std::optional<double> gpuBusyAt(const PanelRank& rank, std::size_t lane)

@@ -7,13 +7,14 @@
 #include <QPainter>
 #include <QToolTip>
 
+#include "widgets/literals.h"
 #include "widgets/numbers.h"
 
 namespace stagewright {
 
 DurationBars::DurationBars(QWidget* parent) : ThemedWidget(parent)
 {
-    setObjectName(QStringLiteral("durationBars"));
+    setObjectName(u"durationBars"_s);
     setMinimumWidth(220);
     setSizePolicy(QSizePolicy::Fixed, QSizePolicy::Expanding);
 }
@@ -22,10 +23,10 @@ void DurationBars::setLine(const AggregateLine* line, const Units& units)
 {
     m_line = line != nullptr ? *line : AggregateLine{};
     m_units = units;
-    setAccessibleName(tr("Durations of %1").arg(m_line.name));
-    setAccessibleDescription(tr("median %1, 95 %: at most %2")
-                                 .arg(durationText(std::min(m_line.durations.quantile(0.5), m_line.most), m_units),
-                                      durationText(std::min(m_line.durations.quantile(0.95), m_line.most), m_units)));
+    setAccessibleName(u"Durations of %1"_s.arg(m_line.name));
+    setAccessibleDescription(u"median %1, 95 %: at most %2"_s.arg(
+        durationText(std::min(m_line.durations.quantile(0.5), m_line.most), m_units),
+        durationText(std::min(m_line.durations.quantile(0.95), m_line.most), m_units)));
     update();
 }
 
@@ -48,14 +49,14 @@ void DurationBars::paintEvent(QPaintEvent*)
     painter.setPen(m_theme->text);
     const QFontMetrics metrics(painter.font());
     painter.drawText(QRectF(8, 2, width() - 16, 16), Qt::AlignLeft | Qt::AlignVCenter,
-                     metrics.elidedText(tr("Durations: %1").arg(m_line.name), Qt::ElideMiddle, width() - 16));
+                     metrics.elidedText(u"Durations: %1"_s.arg(m_line.name), Qt::ElideMiddle, width() - 16));
     painter.setPen(m_theme->secondary);
     painter.drawText(QRectF(8, 18, width() - 16, 16), Qt::AlignLeft | Qt::AlignVCenter,
                      m_line.count == 1
                          ? durationText(m_line.total, m_units)
-                         : tr("median %1, 95 %: at most %2")
-                               .arg(durationText(std::min(m_line.durations.quantile(0.5), m_line.most), m_units),
-                                    durationText(std::min(m_line.durations.quantile(0.95), m_line.most), m_units)));
+                         : u"median %1, 95 %: at most %2"_s.arg(
+                               durationText(std::min(m_line.durations.quantile(0.5), m_line.most), m_units),
+                               durationText(std::min(m_line.durations.quantile(0.95), m_line.most), m_units)));
     const double each = area.width() / static_cast<double>(counts.size());
     const double bar = std::min(each, 24.0);
     const double left = area.left();
@@ -89,8 +90,7 @@ bool DurationBars::event(QEvent* event)
     }
     const int number = m_line.durations.first + static_cast<int>(at);
     QToolTip::showText(help->globalPos(),
-                       tr("%L1 took %2 to %3")
-                           .arg(counts[static_cast<std::size_t>(at)])
+                       u"%L1 took %2 to %3"_s.arg(counts[static_cast<std::size_t>(at)])
                            .arg(durationText(DurationHistogram::begin(number), m_units),
                                 durationText(DurationHistogram::begin(number + 1), m_units)),
                        this);

@@ -2,6 +2,7 @@
 
 #include <QCoreApplication>
 
+#include "widgets/literals.h"
 #include "widgets/timeline/geometry.h"
 #include "widgets/timeline/view_state.h"
 
@@ -9,35 +10,31 @@ namespace stagewright {
 
 namespace {
 
-struct KeyText {
-    Q_DECLARE_TR_FUNCTIONS(KeyMap)
-};
-
 std::vector<KeyBinding> perfetto()
 {
     using A = ViewAction;
     const auto key = [](int k) { return QKeySequence(k); };
     const auto keys = [](const char* text) { return QKeySequence(QString::fromLatin1(text)); };
     return {
-        {A::ZoomIn, {key(Qt::Key_W), key(Qt::Key_Plus), key(Qt::Key_Equal)}, KeyText::tr("Zoom in")},
-        {A::ZoomOut, {key(Qt::Key_S), key(Qt::Key_Minus)}, KeyText::tr("Zoom out")},
-        {A::PanLeft, {key(Qt::Key_A), key(Qt::Key_Left)}, KeyText::tr("Pan left")},
-        {A::PanRight, {key(Qt::Key_D), key(Qt::Key_Right)}, KeyText::tr("Pan right")},
-        {A::RowsUp, {key(Qt::Key_Up)}, KeyText::tr("Scroll rows up")},
-        {A::RowsDown, {key(Qt::Key_Down)}, KeyText::tr("Scroll rows down")},
-        {A::FitSelection, {key(Qt::Key_F)}, KeyText::tr("Fit the selection; again: everything")},
-        {A::FitAll, {key(Qt::Key_Home)}, KeyText::tr("Fit everything")},
-        {A::HistoryBack, {key(Qt::Key_Backspace), keys("Alt+Left")}, KeyText::tr("Previous view")},
-        {A::HistoryForward, {keys("Alt+Right")}, KeyText::tr("Next view")},
-        {A::PreviousOp, {key(Qt::Key_Comma)}, KeyText::tr("Previous op on the rank")},
-        {A::NextOp, {key(Qt::Key_Period)}, KeyText::tr("Next op on the rank")},
-        {A::PreviousStage, {key(Qt::Key_PageUp)}, KeyText::tr("Same microbatch on the previous stage")},
-        {A::NextStage, {key(Qt::Key_PageDown)}, KeyText::tr("Same microbatch on the next stage")},
-        {A::PreviousDependency, {key(Qt::Key_BracketLeft)}, KeyText::tr("What the op needed")},
-        {A::NextDependency, {key(Qt::Key_BracketRight)}, KeyText::tr("What the op unblocks")},
-        {A::NudgeLeft, {keys("Ctrl+Left")}, KeyText::tr("Edit: move the op one place earlier")},
-        {A::NudgeRight, {keys("Ctrl+Right")}, KeyText::tr("Edit: move the op one place later")},
-        {A::Cancel, {key(Qt::Key_Escape)}, KeyText::tr("Cancel the drag, then deselect")},
+        {A::ZoomIn, {key(Qt::Key_W), key(Qt::Key_Plus), key(Qt::Key_Equal)}, u"Zoom in"_s},
+        {A::ZoomOut, {key(Qt::Key_S), key(Qt::Key_Minus)}, u"Zoom out"_s},
+        {A::PanLeft, {key(Qt::Key_A), key(Qt::Key_Left)}, u"Pan left"_s},
+        {A::PanRight, {key(Qt::Key_D), key(Qt::Key_Right)}, u"Pan right"_s},
+        {A::RowsUp, {key(Qt::Key_Up)}, u"Scroll rows up"_s},
+        {A::RowsDown, {key(Qt::Key_Down)}, u"Scroll rows down"_s},
+        {A::FitSelection, {key(Qt::Key_F)}, u"Fit the selection; again: everything"_s},
+        {A::FitAll, {key(Qt::Key_Home)}, u"Fit everything"_s},
+        {A::HistoryBack, {key(Qt::Key_Backspace), keys("Alt+Left")}, u"Previous view"_s},
+        {A::HistoryForward, {keys("Alt+Right")}, u"Next view"_s},
+        {A::PreviousOp, {key(Qt::Key_Comma)}, u"Previous op on the rank"_s},
+        {A::NextOp, {key(Qt::Key_Period)}, u"Next op on the rank"_s},
+        {A::PreviousStage, {key(Qt::Key_PageUp)}, u"Same microbatch on the previous stage"_s},
+        {A::NextStage, {key(Qt::Key_PageDown)}, u"Same microbatch on the next stage"_s},
+        {A::PreviousDependency, {key(Qt::Key_BracketLeft)}, u"What the op needed"_s},
+        {A::NextDependency, {key(Qt::Key_BracketRight)}, u"What the op unblocks"_s},
+        {A::NudgeLeft, {keys("Ctrl+Left")}, u"Edit: move the op one place earlier"_s},
+        {A::NudgeRight, {keys("Ctrl+Right")}, u"Edit: move the op one place later"_s},
+        {A::Cancel, {key(Qt::Key_Escape)}, u"Cancel the drag, then deselect"_s},
     };
 }
 

@@ -6,6 +6,7 @@
 #include <QCoreApplication>
 #include <QFontMetricsF>
 
+#include "widgets/literals.h"
 #include "widgets/sentence.h"
 
 namespace stagewright {
@@ -167,11 +168,9 @@ void paintExposed(QPainter& painter, const TimelineScene& scene, const PanelLane
 QString collectiveLabel(const Op& op, double room, const QFontMetricsF& metrics)
 {
     QString whole =
-        op.microbatch < 0
-            ? QCoreApplication::translate("TimelineView", "stage %1").arg(op.stage)
-            : QCoreApplication::translate("TimelineView", "stage %1, microbatch %2").arg(op.stage).arg(op.microbatch);
+        op.microbatch < 0 ? u"stage %1"_s.arg(op.stage) : u"stage %1, microbatch %2"_s.arg(op.stage).arg(op.microbatch);
     if (metrics.horizontalAdvance(whole) <= room) return whole;
-    return op.microbatch < 0 ? QString::number(op.stage) : QStringLiteral("%1·%2").arg(op.stage).arg(op.microbatch);
+    return op.microbatch < 0 ? QString::number(op.stage) : u"%1·%2"_s.arg(op.stage).arg(op.microbatch);
 }
 
 } // namespace

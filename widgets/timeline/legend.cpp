@@ -6,6 +6,7 @@
 #include <QPainter>
 
 #include "schedules/model/kinds.h"
+#include "widgets/literals.h"
 #include "widgets/sentence.h"
 #include "widgets/timeline/geometry.h"
 #include "widgets/timeline/slice_shapes.h"
@@ -15,8 +16,8 @@ namespace stagewright {
 Legend::Legend(QWidget* parent) : ThemedWidget(parent)
 {
     loadFonts();
-    setObjectName(QStringLiteral("legend"));
-    setAccessibleName(tr("Legend"));
+    setObjectName(u"legend"_s);
+    setAccessibleName(u"Legend"_s);
     setPanels({});
 }
 
@@ -44,7 +45,7 @@ void Legend::setPanels(const std::vector<std::shared_ptr<const TimelinePanel>>& 
         for (const KindTraits& rule : allKinds()) {
             if (rule.colour != paint || !occurs[static_cast<std::size_t>(rule.kind)]) continue;
             const QString name = rule.busy ? kindName(rule) : sentence(rule.title);
-            out += out.isEmpty() ? name : QStringLiteral(", ") + name.left(1).toLower() + name.mid(1);
+            out += out.isEmpty() ? name : u", "_s + name.left(1).toLower() + name.mid(1);
         }
         return out;
     };
@@ -57,17 +58,17 @@ void Legend::setPanels(const std::vector<std::shared_ptr<const TimelinePanel>>& 
     };
     for (const Paint paint : {Paint::Forward, Paint::Backward, Paint::Weight}) fillKinds(paint);
     if (transfers || collectives)
-        fill(Paint::Communication, transfers && collectives ? tr("Messages, gathers, reductions")
-                                   : collectives            ? tr("Gathers, reductions")
-                                                            : tr("Communication"));
-    if (collectives) m_entries.push_back({Entry::Look::Exposed, Paint::Communication, tr("Hatched: exposed"), 0, {}});
+        fill(Paint::Communication, transfers && collectives ? u"Messages, gathers, reductions"_s
+                                   : collectives            ? u"Gathers, reductions"_s
+                                                            : u"Communication"_s);
+    if (collectives) m_entries.push_back({Entry::Look::Exposed, Paint::Communication, u"Hatched: exposed"_s, 0, {}});
     for (const Paint paint : {Paint::Optimizer, Paint::Other}) fillKinds(paint);
     if (copies) {
-        m_entries.push_back({Entry::Look::Fill, Paint::Forward, tr("Other tints: second chain"), 1, {}});
+        m_entries.push_back({Entry::Look::Fill, Paint::Forward, u"Other tints: second chain"_s, 1, {}});
     } else if (chunks) {
-        m_entries.push_back({Entry::Look::Fill, Paint::Forward, tr("Other tints: further stages of the rank"), 1, {}});
+        m_entries.push_back({Entry::Look::Fill, Paint::Forward, u"Other tints: further stages of the rank"_s, 1, {}});
     }
-    if (pairs) m_entries.push_back({Entry::Look::Pair, Paint::Forward, tr("Issued together"), 0, {}});
+    if (pairs) m_entries.push_back({Entry::Look::Pair, Paint::Forward, u"Issued together"_s, 0, {}});
     std::uint32_t classes = 0;
     for (const auto& panel : panels) classes |= panel->classes;
     for (std::size_t of = 0; of < kernelClassCount; ++of)
@@ -79,12 +80,12 @@ void Legend::setPanels(const std::vector<std::shared_ptr<const TimelinePanel>>& 
         }
     const bool any = std::any_of(occurs.begin(), occurs.end(), [](bool one) { return one; });
     const bool ops = std::any_of(panels.begin(), panels.end(), [](const auto& panel) { return !panel->noOps; });
-    if (ops && (any || transfers)) m_entries.push_back({Entry::Look::Hatch, Paint::Other, tr("Bubble"), 0, {}});
-    if (critical) m_entries.push_back({Entry::Look::Outline, Paint::Other, tr("Critical path"), 0, {}});
-    if (m_slack) m_entries.push_back({Entry::Look::Faded, Paint::Forward, tr("Faded: has slack"), 0, {}});
+    if (ops && (any || transfers)) m_entries.push_back({Entry::Look::Hatch, Paint::Other, u"Bubble"_s, 0, {}});
+    if (critical) m_entries.push_back({Entry::Look::Outline, Paint::Other, u"Critical path"_s, 0, {}});
+    if (m_slack) m_entries.push_back({Entry::Look::Faded, Paint::Forward, u"Faded: has slack"_s, 0, {}});
     QStringList words;
     for (const Entry& entry : m_entries) words << entry.text;
-    setAccessibleDescription(words.join(QStringLiteral(", ")));
+    setAccessibleDescription(words.join(u", "_s));
     keepWhole();
     update();
 }
@@ -102,7 +103,7 @@ void Legend::setSlack(bool shown)
     const auto at = std::find_if(m_entries.begin(), m_entries.end(),
                                  [](const Entry& entry) { return entry.look == Entry::Look::Faded; });
     if (!shown && at != m_entries.end()) m_entries.erase(at);
-    if (shown) m_entries.push_back({Entry::Look::Faded, Paint::Forward, tr("Faded: has slack"), 0, {}});
+    if (shown) m_entries.push_back({Entry::Look::Faded, Paint::Forward, u"Faded: has slack"_s, 0, {}});
     keepWhole();
     update();
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "widgets/literals.h"
 #include "widgets/numbers.h"
 #include "widgets/timeline/timeline_panel.h"
 
@@ -17,7 +18,7 @@ inline double busyOf(const TimelinePanel& panel, const PanelRank& rank)
 
 inline QString busyText(double share, int decimals = 1)
 {
-    return std::isnan(share) ? QStringLiteral("–") : percentText(share, decimals);
+    return std::isnan(share) ? u"–"_s : percentText(share, decimals);
 }
 
 } // namespace stagewright

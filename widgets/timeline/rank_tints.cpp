@@ -2,6 +2,8 @@
 
 #include <QStringList>
 
+#include "widgets/literals.h"
+
 namespace stagewright {
 
 QString stagesText(const std::set<int>& stages)
@@ -10,13 +12,12 @@ QString stagesText(const std::set<int>& stages)
     QStringList words;
     for (const int stage : stages) {
         if (words.size() == 4 && stages.size() > 4) {
-            words << QStringLiteral("…");
+            words << u"…"_s;
             break;
         }
         words << QString::number(stage);
     }
-    return (stages.size() == 1 ? QStringLiteral("stage ") : QStringLiteral("stages ")) +
-           words.join(QStringLiteral(", "));
+    return (stages.size() == 1 ? u"stage "_s : u"stages "_s) + words.join(u", "_s);
 }
 
 RankTints::RankTints(const Schedule* schedule, int rank, const std::set<int>& stages)

@@ -9,6 +9,7 @@
 
 #include <QCoreApplication>
 
+#include "widgets/literals.h"
 #include "widgets/timeline/rank_busy.h"
 #include "widgets/timeline/timeline_panel.h"
 
@@ -21,14 +22,7 @@ constexpr int mostGroups = 32;
 constexpr double busyGap = 0.02;   // ranks this far apart in busy time are not similar
 constexpr double busyRange = 0.05; // a group may not span more
 
-struct RowText {
-    Q_DECLARE_TR_FUNCTIONS(RowPlan)
-};
-
-QString rangeText(int from, int to)
-{
-    return from == to ? QString::number(from) : QStringLiteral("%1–%2").arg(from).arg(to);
-}
+QString rangeText(int from, int to) { return from == to ? QString::number(from) : u"%1–%2"_s.arg(from).arg(to); }
 
 using Parts = std::vector<std::vector<int>>;
 
@@ -90,11 +84,11 @@ std::optional<ParallelDimension> dimensionOf(Grouping grouping)
 QString placeTitle(const RankPlace& place, Grouping grouping)
 {
     const auto dimension = dimensionOf(grouping);
-    if (!dimension) return place.host.empty() ? RowText::tr("host unknown") : QString::fromStdString(place.host);
+    if (!dimension) return place.host.empty() ? u"host unknown"_s : QString::fromStdString(place.host);
     const int at = place.place[static_cast<std::size_t>(*dimension)];
     const std::string_view name = toText(*dimension);
-    return QStringLiteral("%1 %2").arg(QString::fromUtf8(name.data(), static_cast<qsizetype>(name.size())),
-                                       at < 0 ? RowText::tr("unknown") : QString::number(at));
+    return u"%1 %2"_s.arg(QString::fromUtf8(name.data(), static_cast<qsizetype>(name.size())),
+                          at < 0 ? u"unknown"_s : QString::number(at));
 }
 
 // Places by number, hosts in the order of their first rank.
@@ -172,21 +166,21 @@ RankGroup groupOf(const TimelinePanel& panel, std::vector<int> ranks, Grouping g
     const int first = panel.ranks[static_cast<std::size_t>(group.ranks.front())].rank,
               last = panel.ranks[static_cast<std::size_t>(group.ranks.back())].rank;
     const bool contiguous = last - first + 1 == static_cast<int>(group.ranks.size());
-    group.detail = RowText::tr("%1 ranks").arg(group.ranks.size());
+    group.detail = u"%1 ranks"_s.arg(group.ranks.size());
     if (grouping == Grouping::Replica) {
         const int from = panel.ranks[static_cast<std::size_t>(group.ranks.front())].replica,
                   to = panel.ranks[static_cast<std::size_t>(group.ranks.back())].replica;
-        group.title = (from == to ? RowText::tr("replica %1") : RowText::tr("replicas %1")).arg(rangeText(from, to));
-        group.detail = RowText::tr("rank %1 of each pipeline").arg(group.ranks.front() % panel.pipelineRanks());
+        group.title = (from == to ? u"replica %1"_s : u"replicas %1"_s).arg(rangeText(from, to));
+        group.detail = u"rank %1 of each pipeline"_s.arg(group.ranks.front() % panel.pipelineRanks());
     } else if (grouping == Grouping::Stage) {
         group.title = panel.ranks[static_cast<std::size_t>(group.ranks.front())].subtitle;
-        if (group.title.isEmpty()) group.title = RowText::tr("no stage");
+        if (group.title.isEmpty()) group.title = u"no stage"_s;
     } else if (grouping == Grouping::Busy) {
         const auto percent = [](double share) { return static_cast<int>(std::lround(share * 100)); };
-        group.title = RowText::tr("%1 % busy").arg(rangeText(percent(group.busyLeast), percent(group.busyMost)));
+        group.title = u"%1 % busy"_s.arg(rangeText(percent(group.busyLeast), percent(group.busyMost)));
     } else if (grouping == Grouping::Host || dimensionOf(grouping)) {
         group.title = placeTitle(panel.ranks[static_cast<std::size_t>(group.ranks.front())].place, grouping);
-        if (contiguous) group.detail = RowText::tr("ranks %1").arg(rangeText(first, last));
+        if (contiguous) group.detail = u"ranks %1"_s.arg(rangeText(first, last));
     } else {
         group.title = contiguous ? rangeText(first, last) : group.detail;
     }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <tuple>
 
+#include "widgets/literals.h"
 #include "widgets/timeline/device_bar.h"
 
 namespace stagewright {
@@ -42,7 +43,7 @@ std::shared_ptr<TimelinePanel> bare(const RunFile::Content& content, const std::
     for (std::size_t rank = 0; rank < panel->ranks.size(); ++rank) {
         if (rank < places.size()) panel->ranks[rank].place = places[rank];
         panel->ranks[rank].rank = static_cast<int>(rank);
-        panel->ranks[rank].title = QStringLiteral("Rank %1").arg(rank);
+        panel->ranks[rank].title = u"Rank %1"_s.arg(rank);
         panel->ranks[rank].activations.rank = static_cast<int>(rank);
     }
     setReplicas(*panel, content.schedule.get());

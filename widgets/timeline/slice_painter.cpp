@@ -7,6 +7,7 @@
 #include <QFontMetricsF>
 #include <QStaticText>
 
+#include "widgets/literals.h"
 #include "widgets/readable.h"
 #include "widgets/sentence.h"
 #include "widgets/timeline/lane_painter.h"
@@ -525,8 +526,8 @@ QString sliceLabel(const Op& op, double width)
     if (op.microbatch < 0) return isOptimizer(op.kind) && width >= 34 ? qtText(ruleOf(op.kind).text) : letter;
     QString digits = QString::number(op.microbatch);
     if (op.count > 1) digits += QChar(0x2013) + QString::number(op.microbatch + op.count - 1);
-    if (op.slice >= 0) digits += QLatin1Char('.') + QString::number(op.slice);
-    if (op.half > 0) digits += op.half == 1 ? QStringLiteral("h0") : QStringLiteral("h1");
+    if (op.slice >= 0) digits += u'.' + QString::number(op.slice);
+    if (op.half > 0) digits += op.half == 1 ? u"h0"_s : u"h1"_s;
     const bool saysKind = width >= 90 || isRecompute(op.kind);
     return saysKind ? letter + digits : digits;
 }

@@ -8,16 +8,13 @@
 #include "traces/analysis/collective_uses.h"
 #include "traces/analysis/explain_gap.h"
 #include "traces/analysis/kernels.h"
+#include "widgets/literals.h"
 #include "widgets/sentence.h"
 #include "widgets/timeline/lane_painter.h"
 
 namespace stagewright {
 
 namespace {
-
-struct SpanCardWords {
-    Q_DECLARE_TR_FUNCTIONS(stagewright::SpanCard)
-};
 
 constexpr std::size_t mostReports = 64;
 
@@ -47,14 +44,13 @@ CardText sliceCard(const TimelinePanel& panel, const PanelRank& rank, std::size_
     const Slice& slice = rank.compute.slices()[at];
     const TimeSpan drawn = rank.compute.drawn(at);
     card.title = sentence(ruleOf(slice.opKind()).title);
-    if (slice.microbatchOr(-1) >= 0) card.title += SpanCardWords::tr(" · microbatch %1").arg(slice.microbatchOr(-1));
-    card.title += SpanCardWords::tr(" · rank %1").arg(rank.rank);
+    if (slice.microbatchOr(-1) >= 0) card.title += u" · microbatch %1"_s.arg(slice.microbatchOr(-1));
+    card.title += u" · rank %1"_s.arg(rank.rank);
     const double resolution = static_cast<double>(std::max<Nanos>(1, panel.duration)) / 5000;
-    if (panel.isPart())
-        card.rows.emplace_back(SpanCardWords::tr("Step"), QString::number(panel.stepNumberAt(slice.begin())));
-    card.rows.emplace_back(SpanCardWords::tr("Start"), momentText(drawn.begin, resolution, panel.units));
-    card.rows.emplace_back(SpanCardWords::tr("Duration"), durationText(drawn.end - drawn.begin, panel.units));
-    card.note = QObject::tr("Click to load its step: causes, arrows and figures.");
+    if (panel.isPart()) card.rows.emplace_back(u"Step"_s, QString::number(panel.stepNumberAt(slice.begin())));
+    card.rows.emplace_back(u"Start"_s, momentText(drawn.begin, resolution, panel.units));
+    card.rows.emplace_back(u"Duration"_s, durationText(drawn.end - drawn.begin, panel.units));
+    card.note = u"Click to load its step: causes, arrows and figures."_s;
     return card;
 }
 
@@ -65,14 +61,13 @@ void addCollective(CardText& card, const TimelinePanel& panel, SpanId span, Caus
     if (const BubbleReport* report = causes.of(panel, timeline.spans()[span].step)) {
         const CollectiveUses uses = collectiveUses(timeline, *report);
         if (const CollectiveUse* use = uses.of(span)) {
-            card.rows.emplace_back(SpanCardWords::tr("Hidden by ops"), durationText(use->hidden, panel.units));
-            card.rows.emplace_back(SpanCardWords::tr("Exposed"), durationText(use->exposed(), panel.units));
+            card.rows.emplace_back(u"Hidden by ops"_s, durationText(use->hidden, panel.units));
+            card.rows.emplace_back(u"Exposed"_s, durationText(use->exposed(), panel.units));
         }
     }
     const auto needing = timeline.edgesFrom(span);
     if (!needing.empty())
-        card.rows.emplace_back(SpanCardWords::tr("Needed by"),
-                               named(timeline.nameOf(timeline.spans()[needing.front().to])));
+        card.rows.emplace_back(u"Needed by"_s, named(timeline.nameOf(timeline.spans()[needing.front().to])));
 }
 
 } // namespace
@@ -107,15 +102,14 @@ std::vector<std::pair<QString, QString>> launchShape(const Timeline& timeline, c
 {
     // of "collective AllToAll, grid 8×2×1, block 128×1×1, inputs [[64,512]]"
     std::vector<std::pair<QString, QString>> out;
-    for (const QString& part :
-         named(std::string(timeline.shapeOf(work))).split(QStringLiteral(", "), Qt::SkipEmptyParts)) {
+    for (const QString& part : named(std::string(timeline.shapeOf(work))).split(u", "_s, Qt::SkipEmptyParts)) {
         constexpr qsizetype most = 48; // inputs can be long lists
-        const QString sizes = part.section(QLatin1Char(' '), 1);
-        const QString title = part.startsWith(QLatin1String("grid"))         ? SpanCardWords::tr("Grid")
-                              : part.startsWith(QLatin1String("block"))      ? SpanCardWords::tr("Block")
-                              : part.startsWith(QLatin1String("collective")) ? SpanCardWords::tr("Operation")
-                                                                             : SpanCardWords::tr("Inputs");
-        out.emplace_back(title, sizes.size() <= most ? sizes : sizes.left(most - 1) + QStringLiteral("…"));
+        const QString sizes = part.section(u' ', 1);
+        const QString title = part.startsWith("grid"_L1)         ? u"Grid"_s
+                              : part.startsWith("block"_L1)      ? u"Block"_s
+                              : part.startsWith("collective"_L1) ? u"Operation"_s
+                                                                 : u"Inputs"_s;
+        out.emplace_back(title, sizes.size() <= most ? sizes : sizes.left(most - 1) + u"…"_s);
     }
     return out;
 }
@@ -145,49 +139,42 @@ CardText spanCard(const TimelinePanel& panel, SpanId span, const Theme& theme, C
     card.swatch = look.fill(theme).fill;
     card.title = s.label != 0 ? look.name : sentence(ruleOf(s.op.kind).title);
     if (s.op.microbatch >= 0) {
-        card.title +=
-            s.op.count > 1
-                ? SpanCardWords::tr(" · microbatches %1–%2").arg(s.op.microbatch).arg(s.op.microbatch + s.op.count - 1)
-                : SpanCardWords::tr(" · microbatch %1").arg(s.op.microbatch);
+        card.title += s.op.count > 1
+                          ? u" · microbatches %1–%2"_s.arg(s.op.microbatch).arg(s.op.microbatch + s.op.count - 1)
+                          : u" · microbatch %1"_s.arg(s.op.microbatch);
     }
-    card.title += SpanCardWords::tr(" · rank %1").arg(track.rank);
+    card.title += u" · rank %1"_s.arg(track.rank);
     const auto add = [&card](const QString& name, const QString& value) { card.rows.emplace_back(name, value); };
-    if (look.isOp)
-        add(SpanCardWords::tr("Op"), named(timeline.nameOf(s)) + SpanCardWords::tr(", stage %1").arg(s.op.stage));
+    if (look.isOp) add(u"Op"_s, named(timeline.nameOf(s)) + u", stage %1"_s.arg(s.op.stage));
     if (look.of)
-        add(SpanCardWords::tr("Class"),
-            QString::fromUtf8(titleOf(*look.of).data(), static_cast<qsizetype>(titleOf(*look.of).size())));
+        add(u"Class"_s, QString::fromUtf8(titleOf(*look.of).data(), static_cast<qsizetype>(titleOf(*look.of).size())));
     if (const QString title = laneTitle(track); !look.isOp && !title.isEmpty())
-        add(track.lane == Lane::Other ? SpanCardWords::tr("On") : SpanCardWords::tr("Stream"), title);
-    if (timeline.steps() > 1)
-        add(SpanCardWords::tr("Step"),
-            s.step == outsideSteps ? SpanCardWords::tr("none") : QString::number(s.step + 1));
+        add(track.lane == Lane::Other ? u"On"_s : u"Stream"_s, title);
+    if (timeline.steps() > 1) add(u"Step"_s, s.step == outsideSteps ? u"none"_s : QString::number(s.step + 1));
     const double resolution = static_cast<double>(std::max<Nanos>(1, panel.duration)) / 5000;
-    add(SpanCardWords::tr("Start"), momentText(panel.shownTime(panel.toAxis(s.start), from), resolution, panel.units));
-    add(SpanCardWords::tr("Duration"), durationText(s.duration(), panel.units));
+    add(u"Start"_s, momentText(panel.shownTime(panel.toAxis(s.start), from), resolution, panel.units));
+    add(u"Duration"_s, durationText(s.duration(), panel.units));
     if (timeline.hasCpuTime() && timeline.cpuTime(span) >= 0)
-        add(SpanCardWords::tr("CPU time"), durationText(timeline.cpuTime(span), panel.units));
-    if ((s.flags & SpanDiscarded) != 0) add(SpanCardWords::tr("Discarded"), SpanCardWords::tr("yes"));
+        add(u"CPU time"_s, durationText(timeline.cpuTime(span), panel.units));
+    if ((s.flags & SpanDiscarded) != 0) add(u"Discarded"_s, u"yes"_s);
     if (isCollectiveLane(track.lane)) {
         addCollective(card, panel, span, causes);
         return card;
     }
     if (track.lane != Lane::Compute) {
         const LaunchSeen launch = launchOf(timeline, span);
-        if (launch.by != noSpan)
-            add(SpanCardWords::tr("Launched by"), named(timeline.nameOf(timeline.spans()[launch.by])));
+        if (launch.by != noSpan) add(u"Launched by"_s, named(timeline.nameOf(timeline.spans()[launch.by])));
         if (launch.time)
-            add(SpanCardWords::tr("Launched before its start"), durationText(s.start - *launch.time, panel.units));
+            add(u"Launched before its start"_s, durationText(s.start - *launch.time, panel.units));
         else if (launch.by != noSpan && ownerOf(timeline, span) == launch.by)
-            add(SpanCardWords::tr("After its start"),
-                durationText(s.start - timeline.spans()[launch.by].start, panel.units));
+            add(u"After its start"_s, durationText(s.start - timeline.spans()[launch.by].start, panel.units));
         for (const auto& [title, sizes] : launchShape(timeline, s)) add(title, sizes);
         if (look.of && look.name != named(timeline.nameOf(s))) card.note = named(timeline.nameOf(s).substr(0, 300));
         return card;
     }
     if (const BubbleReport* report = causes.of(panel, s.step)) {
         const Before before = idleBefore(*report, span);
-        add(SpanCardWords::tr("Idle before"), durationText(before.idle, panel.units));
+        add(u"Idle before"_s, durationText(before.idle, panel.units));
         if (before.longest != nullptr) card.note = sentence(explainGap(timeline, *before.longest));
     }
     return card;
@@ -200,15 +187,13 @@ CardText deviceCard(const TimelinePanel& panel, int rankIndex, Nanos axisTime, T
         axisTime >= panel.duration)
         return card;
     const PanelRank& rank = panel.ranks[static_cast<std::size_t>(rankIndex)];
-    card.title = SpanCardWords::tr("Devices of rank %1").arg(rank.rank);
+    card.title = u"Devices of rank %1"_s.arg(rank.rank);
     const double resolution = static_cast<double>(std::max<Nanos>(1, panel.duration)) / 5000;
-    card.rows.emplace_back(SpanCardWords::tr("At"),
-                           momentText(panel.shownTime(axisTime, from), resolution, panel.units));
+    card.rows.emplace_back(u"At"_s, momentText(panel.shownTime(axisTime, from), resolution, panel.units));
     if (rank.deviceBusy)
-        card.rows.emplace_back(rank.gpus.empty() ? SpanCardWords::tr("Busy") : SpanCardWords::tr("Busy, mean"),
-                               percentText(*rank.deviceBusy));
+        card.rows.emplace_back(rank.gpus.empty() ? u"Busy"_s : u"Busy, mean"_s, percentText(*rank.deviceBusy));
     for (const PanelRank::Gpu& one : rank.gpus)
-        card.rows.emplace_back(SpanCardWords::tr("GPU %1 busy").arg(one.gpu), percentText(one.busy));
+        card.rows.emplace_back(u"GPU %1 busy"_s.arg(one.gpu), percentText(one.busy));
     bool runs = false;
     for (const PanelLane& lane : rank.lanes) {
         if (!isDeviceLane(lane.lane)) continue;
@@ -220,13 +205,12 @@ CardText deviceCard(const TimelinePanel& panel, int rankIndex, Nanos axisTime, T
         runs = true;
     }
     if (!runs)
-        card.note = SpanCardWords::tr("Nothing runs.");
+        card.note = u"Nothing runs."_s;
     else if (rank.gpus.empty())
-        card.note = SpanCardWords::tr(
-            "The bar shows one class at a time: computing covers communication, and both cover copies.");
+        card.note = u"The bar shows one class at a time: computing covers communication, and both cover copies."_s;
     else
-        card.note = SpanCardWords::tr("The bar shows what runs on any of the rank's GPUs, one class at a time: "
-                                      "computing covers communication, and both cover copies.");
+        card.note = u"The bar shows what runs on any of the rank's GPUs, one class at a time: "
+                    "computing covers communication, and both cover copies."_s;
     return card;
 }
 
@@ -244,11 +228,10 @@ CardText idleCard(const TimelinePanel& panel, int rankIndex, Nanos axisTime, Cau
         return lane.spanOf(next) == noSpan ? sliceCard(panel, rank, next) : card;
     const Nanos begin = next > 0 ? lane.slices()[next - 1].end() : 0;
     const Nanos end = next < lane.size() ? lane.slices()[next].begin() : panel.duration;
-    card.title = SpanCardWords::tr("Idle · rank %1").arg(rank.rank);
+    card.title = u"Idle · rank %1"_s.arg(rank.rank);
     const double resolution = static_cast<double>(std::max<Nanos>(1, panel.duration)) / 5000;
-    card.rows.emplace_back(SpanCardWords::tr("Start"),
-                           momentText(panel.shownTime(begin, from), resolution, panel.units));
-    card.rows.emplace_back(SpanCardWords::tr("Duration"), durationText(end - begin, panel.units));
+    card.rows.emplace_back(u"Start"_s, momentText(panel.shownTime(begin, from), resolution, panel.units));
+    card.rows.emplace_back(u"Duration"_s, durationText(end - begin, panel.units));
     const SpanId neighbour = lane.spanOf(next < lane.size() ? next : next > 0 ? next - 1 : 0);
     if (neighbour == noSpan) return card;
     const BubbleReport* report = causes.of(panel, panel.timeline->spans()[neighbour].step);
@@ -257,10 +240,9 @@ CardText idleCard(const TimelinePanel& panel, int rankIndex, Nanos axisTime, Cau
     for (const Gap& gap : report->gaps) {
         if (gap.rank != rank.rank || t < gap.start || t >= gap.end) continue;
         const std::string_view title = titleOf(gap.cause);
-        card.rows.emplace_back(SpanCardWords::tr("Cause"),
-                               QString::fromUtf8(title.data(), static_cast<qsizetype>(title.size())));
+        card.rows.emplace_back(u"Cause"_s, QString::fromUtf8(title.data(), static_cast<qsizetype>(title.size())));
         if (gap.end - gap.start != end - begin) {
-            card.rows.emplace_back(SpanCardWords::tr("This cause"), durationText(gap.end - gap.start, panel.units));
+            card.rows.emplace_back(u"This cause"_s, durationText(gap.end - gap.start, panel.units));
         }
         card.note = sentence(explainGap(*panel.timeline, gap));
         break;

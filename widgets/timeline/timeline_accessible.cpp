@@ -11,16 +11,13 @@
 #include <QPointer>
 
 #include "schedules/model/kinds.h"
+#include "widgets/literals.h"
 #include "widgets/sentence.h"
 #include "widgets/timeline/geometry.h"
 #include "widgets/timeline/timeline_view.h"
 
 namespace stagewright {
 namespace {
-
-struct AccessibleText {
-    Q_DECLARE_TR_FUNCTIONS(TimelineAccessible)
-};
 
 class SliceAccessible : public QAccessibleInterface, public QAccessibleActionInterface {
 public:
@@ -174,17 +171,17 @@ QString accessibleSliceName(const TimelinePanel& panel, SpanId id)
     } else {
         parts << sentence(ruleOf(span.op.kind).title);
         if (span.op.microbatch >= 0)
-            parts << (span.op.count > 1 ? AccessibleText::tr("microbatches %1 to %2")
-                                              .arg(span.op.microbatch)
-                                              .arg(span.op.microbatch + span.op.count - 1)
-                                        : AccessibleText::tr("microbatch %1").arg(span.op.microbatch));
+            parts
+                << (span.op.count > 1
+                        ? u"microbatches %1 to %2"_s.arg(span.op.microbatch).arg(span.op.microbatch + span.op.count - 1)
+                        : u"microbatch %1"_s.arg(span.op.microbatch));
         if (timeline.schedule() && timeline.schedule()->stages > timeline.ranks())
-            parts << AccessibleText::tr("stage %1").arg(span.op.stage);
+            parts << u"stage %1"_s.arg(span.op.stage);
     }
-    parts << AccessibleText::tr("rank %1").arg(timeline.trackOf(id).rank);
-    parts << AccessibleText::tr("%1 at %2")
-                 .arg(durationText(span.duration(), panel.units), durationText(panel.toAxis(span.start), panel.units));
-    return parts.join(QStringLiteral(", "));
+    parts << u"rank %1"_s.arg(timeline.trackOf(id).rank);
+    parts << u"%1 at %2"_s.arg(durationText(span.duration(), panel.units),
+                               durationText(panel.toAxis(span.start), panel.units));
+    return parts.join(u", "_s);
 }
 
 std::vector<SpanRef> slicesInView(const TimelineView& view, std::size_t most)

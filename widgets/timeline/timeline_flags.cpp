@@ -66,7 +66,7 @@ std::optional<Place> flagPlace(const TimelineScene& scene, const NoteFlag& note,
     return place;
 }
 
-QString firstLine(const QString& text) { return text.section(QLatin1Char('\n'), 0, 0); }
+QString firstLine(const QString& text) { return text.section(u'\n', 0, 0); }
 
 void paintNote(QPainter& p, const TimelineScene& scene, const Theme& theme, const NoteFlag& note)
 {

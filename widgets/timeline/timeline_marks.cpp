@@ -139,7 +139,7 @@ void paintDrag(QPainter& p, const TimelineScene& scene, const Theme& theme)
         p.drawText(ghost, Qt::AlignCenter, label);
     if (drag.message.isEmpty()) return;
     p.setFont(fontOf(FontRole::Strong));
-    const QStringList lines = drag.message.split(QLatin1Char('\n'));
+    const QStringList lines = drag.message.split(u'\n');
     double width = 0;
     for (const QString& line : lines) width = std::max(width, QFontMetricsF(p.font()).horizontalAdvance(line) + 18);
     const double left =

@@ -10,6 +10,7 @@
 #include <QPainterPath>
 
 #include "traces/step/step_ops.h"
+#include "widgets/literals.h"
 #include "widgets/numbers.h"
 #include "widgets/sentence.h"
 #include "widgets/timeline/device_bar.h"
@@ -93,7 +94,7 @@ std::vector<QRectF> paintStepFlags(const Frame& f)
         if (next < f.scene.axis.left || x > f.scene.axis.left + f.scene.axis.width) continue;
         const double left = std::max(x, f.scene.axis.left); // the step at the left edge is labelled there
         const QString number = QString::number(steps[i].step + 1);
-        QString text = QCoreApplication::translate("TimelineView", "step %1").arg(number);
+        QString text = u"step %1"_s.arg(number);
         if (left + metrics.horizontalAdvance(text) + 10 > next) text = number;
         const double width = metrics.horizontalAdvance(text) + 8;
         if (x >= f.scene.axis.left) p.fillRect(QRectF(x, rulerHeight - 12, 1, 12), f.theme.secondary);
@@ -135,20 +136,20 @@ void paintRuler(const Frame& f)
     p.setPen(f.theme.text);
     const Gutter gutter(scene.size.width());
     const bool fits = QFontMetricsF(p.font()).horizontalAdvance(scene.title) <= gutter.width - gutter.left - 4;
-    const QString title = fits ? scene.title : QCoreApplication::translate("TimelineView", "Time");
+    const QString title = fits ? scene.title : u"Time"_s;
     p.drawText(QRectF(gutter.left, 0, gutter.width - gutter.left - 4, rulerHeight), Qt::AlignVCenter | Qt::AlignLeft,
                title);
     const double titleEnd = gutter.left + QFontMetricsF(p.font()).horizontalAdvance(title);
     p.setFont(fontOf(FontRole::Small));
     p.setPen(f.theme.secondary);
     const QFontMetricsF metrics(p.font());
-    const QString busy = QCoreApplication::translate("TimelineView", "busy");
+    const QString busy = u"busy"_s;
     if (titleEnd + 8 < gutter.right - metrics.horizontalAdvance(busy)) {
         p.drawText(QRectF(gutter.right - 76, 0, 76, rulerHeight), Qt::AlignVCenter | Qt::AlignRight, busy);
     }
 
     const Nanos unit = scene.panels.empty() ? 1 : scene.panels.front()->units.time;
-    const QString suffix = unit != 1 ? QStringLiteral(" units") : QString();
+    const QString suffix = unit != 1 ? u" units"_s : QString();
     const std::vector<ShownTick> ticks = ticksOf(scene);
     const Nanos step = rulerStep(scene.axis, rulerSpacing, unit);
     double scale = static_cast<double>(unit);
@@ -223,9 +224,8 @@ void paintGutterGroup(const Frame& f, const RowPlace& row, double top)
     QString title = group.title;
     // all groups alike
     const QString longest = f.scene.rows.plan->groups[static_cast<std::size_t>(row.panel)].back().title;
-    const QString prefixed = QCoreApplication::translate("TimelineView", "Ranks %1");
-    const bool isRanks =
-        title.front().isDigit() && !title.contains(QLatin1Char('%')) && !title.contains(QLatin1Char(' '));
+    const QString prefixed = u"Ranks %1"_s;
+    const bool isRanks = title.front().isDigit() && !title.contains(u'%') && !title.contains(u' ');
     if (isRanks && metrics.horizontalAdvance(prefixed.arg(longest)) <= room) title = prefixed.arg(title);
     p.setPen(f.theme.text);
     if (metrics.horizontalAdvance(title) <= room) { // the name comes first
@@ -258,7 +258,7 @@ void paintGutterLanes(const Frame& f, const RowPlace& row, double top)
         const double room = gutter.right - gutter.left;
         if (row.device && !lanes[at].track.empty() && !isBesideLane(lanes[at].lane)) {
             const auto busy = gpuBusyAt(f.scene.rankOf(row), at);
-            const QString share = busy ? QStringLiteral("  ") + busyText(*busy, 0) : QString();
+            const QString share = busy ? u"  "_s + busyText(*busy, 0) : QString();
             text = metrics.elidedText(laneTitle({f.scene.rankOf(row).rank, lanes[at].lane, lanes[at].track}),
                                       Qt::ElideMiddle, room - metrics.horizontalAdvance(share)) +
                    share;
@@ -301,8 +301,7 @@ void paintGutterRow(const Frame& f, int index, double top)
     p.setPen(f.theme.text);
     const bool badge = index < f.scene.rows.pinned && f.scene.panels.size() > 1; // of which run
     const QString title =
-        badge ? QString(QChar(static_cast<char16_t>(u'A' + row.panel))) + QStringLiteral(" · ") + rank.title
-              : rank.title;
+        badge ? QString(QChar(static_cast<char16_t>(u'A' + row.panel))) + u" · "_s + rank.title : rank.title;
     p.drawText(QPointF(gutter.left, middle + (twoLines ? -2.5 : 4.5)), title);
     const double titleEnd = gutter.left + QFontMetricsF(p.font()).horizontalAdvance(title);
     const QString busy = busyText(known, 0);
@@ -319,11 +318,8 @@ void paintGutterRow(const Frame& f, int index, double top)
     const double room = groove.left() - gutter.left - 4;
     QString subtitle = rank.subtitle;
     if (rank.replica >= 0) {
-        const QString whole =
-            QCoreApplication::translate("TimelineView", "replica %1 · %2").arg(rank.replica).arg(rank.subtitle);
-        subtitle = small.horizontalAdvance(whole) <= room
-                       ? whole
-                       : QCoreApplication::translate("TimelineView", "replica %1").arg(rank.replica);
+        const QString whole = u"replica %1 · %2"_s.arg(rank.replica).arg(rank.subtitle);
+        subtitle = small.horizontalAdvance(whole) <= room ? whole : u"replica %1"_s.arg(rank.replica);
     }
     p.drawText(QPointF(gutter.left, middle + 11), gutter.width < gutterWidth || rank.replica >= 0
                                                       ? small.elidedText(subtitle, Qt::ElideRight, room)
@@ -367,12 +363,10 @@ void paintHeader(const Frame& f, std::size_t index)
     const QFontMetricsF metrics(p.font()), plain(fontOf(FontRole::Body));
     const double room = width - 43 - 27;
     const QString time = durationText(stepTime(panel), panel.units), bubble = percentText(panel.bubbleFraction);
-    QStringList choices{QCoreApplication::translate("TimelineView", "%1     bubble %2").arg(time, bubble), time};
+    QStringList choices{u"%1     bubble %2"_s.arg(time, bubble), time};
     if (panel.timeline->hasMemory())
-        choices.prepend(QCoreApplication::translate("TimelineView", "%1     bubble %2     peak %3")
-                            .arg(time, bubble, bytesText(panel.peak, panel.units)));
-    if (panel.bubbles && panel.bubbles->busy == 0 && !hasOps(*panel.timeline))
-        choices = {QCoreApplication::translate("TimelineView", "ops unknown")};
+        choices.prepend(u"%1     bubble %2     peak %3"_s.arg(time, bubble, bytesText(panel.peak, panel.units)));
+    if (panel.bubbles && panel.bubbles->busy == 0 && !hasOps(*panel.timeline)) choices = {u"ops unknown"_s};
     QString figures; // as many as leave the name whole
     for (const QString& some : choices) {
         figures = some;
@@ -427,8 +421,8 @@ void paintDifference(const Frame& f, std::size_t other)
     if (!pair && !faster) return; // its ops are in the way; the figures in its bar say it
     const Nanos before = stepTime(a), after = stepTime(b);
     const QString text = signedDurationText(after - before, a.units);
-    const QString share = !shows ? QCoreApplication::translate("TimelineView", "within the noise")
-                                 : changeText(static_cast<double>(before), static_cast<double>(after));
+    const QString share =
+        !shows ? u"within the noise"_s : changeText(static_cast<double>(before), static_cast<double>(after));
     QFont big = fontOf(FontRole::Rank);
     big.setPixelSize(15);
     const double needs = QFontMetricsF(big).horizontalAdvance(text) + 16;

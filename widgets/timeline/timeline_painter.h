@@ -10,6 +10,7 @@
 #include <QPainter>
 #include <QStringList>
 
+#include "widgets/literals.h"
 #include "widgets/theme.h"
 #include "widgets/timeline/geometry.h"
 #include "widgets/timeline/lane_raster.h"
@@ -44,7 +45,7 @@ struct TimelineScene {
     Axis axis;
     QSizeF size;
     double scroll = 0; // px of the rows scrolled off
-    QString title = QStringLiteral("Timeline");
+    QString title = u"Timeline"_s;
     bool smallLabels = false; // if normal labels don't fit, in narrow pictures, which can't be zoomed
     // per panel from the second: its change against the first exceeds the noise; absent: true
     std::vector<bool> differenceShows;

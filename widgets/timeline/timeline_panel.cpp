@@ -10,6 +10,7 @@
 #include "traces/analysis/step_context.h"
 #include "traces/report/run_report.h"
 #include "traces/step/step_ops.h"
+#include "widgets/literals.h"
 #include "widgets/sentence.h"
 #include "widgets/timeline/device_bar.h"
 #include "widgets/timeline/list_place.h"
@@ -202,16 +203,12 @@ void setExtent(TimelinePanel& panel, int first, int last)
 QString laneTitle(const Track& track)
 {
     QString name = shownName(track.name);
-    const QString rank = QStringLiteral("rank %1 ").arg(track.rank);
+    const QString rank = u"rank %1 "_s.arg(track.rank);
     if (name.startsWith(rank)) name.remove(0, rank.size());
-    if (name.endsWith(QLatin1String(" on the device")))
-        return QCoreApplication::translate("TimelineView", "ranges on the device");
+    if (name.endsWith(" on the device"_L1)) return u"ranges on the device"_s;
     // the stream above says which
-    if (track.lane == Lane::Copy && name.startsWith(QLatin1String("GPU ")))
-        name = name.mid(name.indexOf(QLatin1Char(' '), 4) + 1);
-    if (track.lane == Lane::Copy)
-        return name.isEmpty() ? QCoreApplication::translate("TimelineView", "copies")
-                              : QCoreApplication::translate("TimelineView", "%1, copies").arg(name);
+    if (track.lane == Lane::Copy && name.startsWith("GPU "_L1)) name = name.mid(name.indexOf(u' ', 4) + 1);
+    if (track.lane == Lane::Copy) return name.isEmpty() ? u"copies"_s : u"%1, copies"_s.arg(name);
     return name;
 }
 
@@ -347,7 +344,7 @@ std::shared_ptr<const TimelinePanel> makePanel(std::shared_ptr<const Timeline> t
     for (int rank = 0; rank < t.ranks(); ++rank) {
         PanelRank& row = panel->ranks[static_cast<std::size_t>(rank)];
         row.rank = rank;
-        row.title = QStringLiteral("Rank %1").arg(rank);
+        row.title = u"Rank %1"_s.arg(rank);
         if (static_cast<std::size_t>(rank) < options.places.size())
             row.place = options.places[static_cast<std::size_t>(rank)];
         std::set<int> stages;

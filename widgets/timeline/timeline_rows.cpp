@@ -3,6 +3,7 @@
 #include <cmath>
 #include <set>
 
+#include "widgets/literals.h"
 #include "widgets/timeline/lane_painter.h"
 #include "widgets/timeline/rank_busy.h"
 #include "widgets/timeline/timeline_view.h"
@@ -105,19 +106,18 @@ QString TimelineView::rowText(int row) const
     const RowPlace& place = m_scene.place(row);
     if (place.kind == RowKind::Group) {
         const RankGroup& group = m_scene.groupOf(place);
-        const QString name = group.title.front().isDigit() && !group.title.contains(QLatin1Char('%'))
-                                 ? tr("Ranks %1").arg(group.title)
-                                 : group.title;
-        return tr("%1, %2, %3 busy, %4")
-            .arg(name, group.detail, busyText(group.busyMean), group.expanded ? tr("open") : tr("folded"));
+        const QString name =
+            group.title.front().isDigit() && !group.title.contains(u'%') ? u"Ranks %1"_s.arg(group.title) : group.title;
+        return u"%1, %2, %3 busy, %4"_s.arg(name, group.detail, busyText(group.busyMean),
+                                            group.expanded ? u"open"_s : u"folded"_s);
     }
     const PanelRank& rank = m_scene.rankOf(place);
     QStringList words{rank.title};
     if (!rank.subtitle.isEmpty()) words << rank.subtitle;
-    words << tr("%1 busy").arg(busyText(busyOf(*m_scene.panels[static_cast<std::size_t>(place.panel)], rank)));
-    if (row < m_scene.rows.pinned) words << tr("pinned");
-    if (place.kind == RowKind::Collapsed) words << tr("folded");
-    return words.join(QStringLiteral(", "));
+    words << u"%1 busy"_s.arg(busyText(busyOf(*m_scene.panels[static_cast<std::size_t>(place.panel)], rank)));
+    if (row < m_scene.rows.pinned) words << u"pinned"_s;
+    if (place.kind == RowKind::Collapsed) words << u"folded"_s;
+    return words.join(u", "_s);
 }
 
 void TimelineView::gutterClicked(QPointF at)
@@ -133,23 +133,22 @@ CardText TimelineView::groupCard(const RowPlace& row, Nanos axisTime) const
     const RankGroup& group = m_scene.groupOf(row);
     const TimelinePanel& panel = *m_scene.panels[static_cast<std::size_t>(row.panel)];
     if (axisTime < 0 || axisTime >= panel.duration) return card;
-    card.title = group.title.front().isDigit() && !group.title.contains(QLatin1Char('%'))
-                     ? tr("Ranks %1").arg(group.title)
-                     : group.title;
-    card.rows.emplace_back(tr("Ranks"), QString::number(group.ranks.size()));
-    card.rows.emplace_back(tr("Busy, mean"), busyText(group.busyMean));
+    card.title =
+        group.title.front().isDigit() && !group.title.contains(u'%') ? u"Ranks %1"_s.arg(group.title) : group.title;
+    card.rows.emplace_back(u"Ranks"_s, QString::number(group.ranks.size()));
+    card.rows.emplace_back(u"Busy, mean"_s, busyText(group.busyMean));
     if (!std::isnan(group.busyMean))
-        card.rows.emplace_back(tr("Minimum, maximum"),
-                               percentText(group.busyLeast) + QStringLiteral(" – ") + percentText(group.busyMost));
+        card.rows.emplace_back(u"Minimum, maximum"_s,
+                               percentText(group.busyLeast) + u" – "_s + percentText(group.busyMost));
     int working = 0;
     for (const int rank : group.ranks) {
         const LaneData& lane = panel.ranks[static_cast<std::size_t>(rank)].compute;
         const std::size_t at = lane.firstEndingAfter(axisTime);
         if (at < lane.size() && lane.slices()[at].begin() <= axisTime) ++working;
     }
-    card.rows.emplace_back(tr("Busy now"), tr("%1 of %2").arg(working).arg(group.ranks.size()));
+    card.rows.emplace_back(u"Busy now"_s, u"%1 of %2"_s.arg(working).arg(group.ranks.size()));
     card.note =
-        group.expanded ? tr("Click the gutter to fold these ranks.") : tr("Double click to show them one by one.");
+        group.expanded ? u"Click the gutter to fold these ranks."_s : u"Double click to show them one by one."_s;
     return card;
 }
 

@@ -9,6 +9,7 @@
 
 #include "widgets/background.h"
 #include "widgets/hover_card.h"
+#include "widgets/literals.h"
 #include "widgets/numbers.h"
 #include "widgets/timeline/frame_pan.h"
 #include "widgets/timeline/frame_worker.h"
@@ -35,9 +36,9 @@ TimelineView::TimelineView(ViewState* state, QWidget* parent)
     setMouseTracking(true);
     setFocusPolicy(Qt::StrongFocus);
     setAttribute(Qt::WA_OpaquePaintEvent);
-    setObjectName(QStringLiteral("timelineView"));
-    setAccessibleName(tr("Timeline"));
-    setAccessibleDescription(tr("Ranks as rows, ops as slices on a time axis"));
+    setObjectName(u"timelineView"_s);
+    setAccessibleName(u"Timeline"_s);
+    setAccessibleDescription(u"Ranks as rows, ops as slices on a time axis"_s);
     m_settle->setSingleShot(true);
     m_settle->setInterval(settleDelay);
     connect(m_settle, &QTimer::timeout, this, &TimelineView::settle);
@@ -308,14 +309,14 @@ QString TimelineView::statusText() const
     const Nanos end = one ? m_scene.shownTime(m_scene.axis.range.end) : m_scene.axis.range.end;
     QString from = momentText(begin, perPixel, units);
     const QString to = momentText(end, perPixel, units);
-    const auto unitOf = [](const QString& text) { return text.section(QLatin1Char(' '), -1); };
-    if (unitOf(from) == unitOf(to) || begin == 0) from = from.section(QLatin1Char(' '), 0, -2);
+    const auto unitOf = [](const QString& text) { return text.section(u' ', -1); };
+    if (unitOf(from) == unitOf(to) || begin == 0) from = from.section(u' ', 0, -2);
     const QString pixel = units.shares() ? unitsText(perPixel / static_cast<double>(units.time), 4)
                                          : durationText(static_cast<Nanos>(std::llround(perPixel)), units);
-    QString text = tr("%1, %2   ·   view %3 – %4   ·   1 px = %5")
-                       .arg(countText(slices, tr("1 slice"), tr("%L1 slices")),
-                            countText(ranks, tr("1 rank"), tr("%1 ranks")), from, to, pixel);
-    if (m_scene.panels.front()->overview) return text + tr("   ·   stored overview of the run");
+    QString text = u"%1, %2   ·   view %3 – %4   ·   1 px = %5"_s.arg(countText(slices, u"1 slice"_s, u"%L1 slices"_s),
+                                                                      countText(ranks, u"1 rank"_s, u"%1 ranks"_s),
+                                                                      from, to, pixel);
+    if (m_scene.panels.front()->overview) return text + u"   ·   stored overview of the run"_s;
     std::size_t shown = 0;
     for (const int row : m_scene.visibleRows()) {
         const RowPlace& place = m_scene.place(row);
@@ -324,7 +325,7 @@ QString TimelineView::statusText() const
     if (shown > 0 && m_scene.axis.width > 0) {
         const double density =
             static_cast<double>(m_scene.visibleSlices()) / static_cast<double>(shown) / m_scene.axis.width;
-        if (density >= 0.5) text += tr(", about %1 slices per px").arg(fixed(density, density < 9.95 ? 1 : 0));
+        if (density >= 0.5) text += u", about %1 slices per px"_s.arg(fixed(density, density < 9.95 ? 1 : 0));
     }
     return text;
 }

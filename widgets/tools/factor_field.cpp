@@ -6,6 +6,8 @@
 #include <QHBoxLayout>
 #include <QSignalBlocker>
 
+#include "widgets/literals.h"
+
 namespace stagewright {
 
 namespace {
@@ -27,7 +29,7 @@ FactorField::FactorField(QWidget* parent)
     m_field->setRange(0, 1000);
     m_field->setDecimals(2);
     m_field->setSingleStep(0.05);
-    m_field->setPrefix(QStringLiteral("× "));
+    m_field->setPrefix(u"× "_s);
     m_field->setButtonSymbols(QAbstractSpinBox::NoButtons);
     m_field->setAlignment(Qt::AlignRight);
     m_field->setFixedWidth(72);

@@ -7,6 +7,7 @@
 #include <QHBoxLayout>
 #include <QPushButton>
 
+#include "widgets/literals.h"
 #include "widgets/numbers.h"
 #include "widgets/panel/side_panel.h"
 #include "widgets/tools/tool_form.h"
@@ -15,8 +16,8 @@ namespace stagewright {
 
 LoweredPanel::LoweredPanel(QWidget* parent) : SectionColumn(parent)
 {
-    setObjectName(QStringLiteral("loweredPanel"));
-    m_form = addSection(tr("Lowered schedule"));
+    setObjectName(u"loweredPanel"_s);
+    m_form = addSection(u"Lowered schedule"_s);
     auto* form = new ToolForm;
     const auto combo = [&](const char* name, std::initializer_list<std::pair<QString, int>> items) {
         auto* box = new QComboBox(form);
@@ -26,59 +27,58 @@ LoweredPanel::LoweredPanel(QWidget* parent) : SectionColumn(parent)
         return box;
     };
     const auto ruleValue = [](LoweringRule rule) { return static_cast<int>(rule); };
-    m_rule = combo("rule", {{tr("Just in time"), ruleValue(LoweringRule::JustInTime)},
-                            {tr("PyTorch"), ruleValue(LoweringRule::PyTorch)},
-                            {tr("Eager post"), ruleValue(LoweringRule::EagerPost)},
-                            {tr("Rank parity"), ruleValue(LoweringRule::RankParity)},
-                            {tr("Grouped"), ruleValue(LoweringRule::Grouped)},
-                            {tr("Batched"), ruleValue(LoweringRule::Batched)}});
-    m_sends = combo("sends", {{tr("Buffered"), 0}, {tr("Rendezvous"), 1}});
-    m_receives = combo("receives", {{tr("Blocking"), 0}, {tr("Posted"), 1}});
+    m_rule = combo("rule", {{u"Just in time"_s, ruleValue(LoweringRule::JustInTime)},
+                            {u"PyTorch"_s, ruleValue(LoweringRule::PyTorch)},
+                            {u"Eager post"_s, ruleValue(LoweringRule::EagerPost)},
+                            {u"Rank parity"_s, ruleValue(LoweringRule::RankParity)},
+                            {u"Grouped"_s, ruleValue(LoweringRule::Grouped)},
+                            {u"Batched"_s, ruleValue(LoweringRule::Batched)}});
+    m_sends = combo("sends", {{u"Buffered"_s, 0}, {u"Rendezvous"_s, 1}});
+    m_receives = combo("receives", {{u"Blocking"_s, 0}, {u"Posted"_s, 1}});
     m_ahead = new QSpinBox(form);
-    m_ahead->setObjectName(QStringLiteral("ahead"));
+    m_ahead->setObjectName(u"ahead"_s);
     m_ahead->setRange(0, 64);
-    m_ahead->setSpecialValueText(tr("all at the start"));
+    m_ahead->setSpecialValueText(u"all at the start"_s);
     m_perDirection = new QSpinBox(form);
-    m_perDirection->setObjectName(QStringLiteral("perDirection"));
+    m_perDirection->setObjectName(u"perDirection"_s);
     m_perDirection->setRange(0, 64);
-    m_perDirection->setSpecialValueText(tr("unlimited"));
-    m_oneStream = new QCheckBox(tr("one a rank"), form);
-    m_oneStream->setObjectName(QStringLiteral("oneStream"));
+    m_perDirection->setSpecialValueText(u"unlimited"_s);
+    m_oneStream = new QCheckBox(u"one a rank"_s, form);
+    m_oneStream->setObjectName(u"oneStream"_s);
     connect(m_oneStream, &QCheckBox::toggled, this, &LoweredPanel::changed);
     m_latency = new QDoubleSpinBox(form);
-    m_latency->setObjectName(QStringLiteral("latency"));
+    m_latency->setObjectName(u"latency"_s);
     m_latency->setRange(-0.05, 20);
     m_latency->setSingleStep(0.05);
     m_latency->setButtonSymbols(QAbstractSpinBox::NoButtons);
-    m_latency->setSpecialValueText(tr("as in the run"));
+    m_latency->setSpecialValueText(u"as in the run"_s);
     m_latency->setValue(-0.05);
-    m_latency->setSuffix(tr(" forwards"));
+    m_latency->setSuffix(u" forwards"_s);
     for (QSpinBox* box : {m_ahead, m_perDirection}) connect(box, &QSpinBox::valueChanged, this, &LoweredPanel::changed);
     connect(m_latency, &QDoubleSpinBox::valueChanged, this, &LoweredPanel::changed);
-    form->add(tr("Rule"), m_rule,
-              tr("Where receives go in the lists; a send follows the op that produced the message."));
-    form->add(tr("Posted ahead"), m_ahead,
-              tr("For the eager rule: compute ops between a receive and the op that needs it."));
-    form->add(tr("Sends"), m_sends,
-              tr("Buffered: a send ends at once. Rendezvous: no buffers, it waits until its receive is posted."));
-    form->add(tr("Receives"), m_receives,
-              tr("For rendezvous: the rank blocks at the receive, or only posts its buffer."));
-    form->add(tr("Channels"), m_perDirection,
-              tr("Messages in flight at once from one rank to another; further messages queue in send order."));
-    form->add(tr("Streams"), m_oneStream,
-              tr("One communication stream for each rank: its sends and receives run one after the other in list "
-                 "order. A receive whose message is not sent yet holds up those behind it; compute goes on."));
-    form->add(tr("Link latency"), m_latency, tr("Message time, in forwards of a rank."));
+    form->add(u"Rule"_s, m_rule, u"Where receives go in the lists; a send follows the op that produced the message."_s);
+    form->add(u"Posted ahead"_s, m_ahead,
+              u"For the eager rule: compute ops between a receive and the op that needs it."_s);
+    form->add(u"Sends"_s, m_sends,
+              u"Buffered: a send ends at once. Rendezvous: no buffers, it waits until its receive is posted."_s);
+    form->add(u"Receives"_s, m_receives,
+              u"For rendezvous: the rank blocks at the receive, or only posts its buffer."_s);
+    form->add(u"Channels"_s, m_perDirection,
+              u"Messages in flight at once from one rank to another; further messages queue in send order."_s);
+    form->add(u"Streams"_s, m_oneStream,
+              u"One communication stream for each rank: its sends and receives run one after the other in list "
+              "order. A receive whose message is not sent yet holds up those behind it; compute goes on."_s);
+    form->add(u"Link latency"_s, m_latency, u"Message time, in forwards of a rank."_s);
     m_form->addWidget(form);
-    m_deadlock = new QPushButton(tr("Show the cycle…"));
-    m_deadlock->setToolTip(tr("Shows the waits on the lists, and a change that removes them."));
+    m_deadlock = new QPushButton(u"Show the cycle…"_s);
+    m_deadlock->setToolTip(u"Shows the waits on the lists, and a change that removes them."_s);
     connect(m_deadlock, &QPushButton::clicked, this, &LoweredPanel::deadlockAsked);
-    m_close = new QPushButton(tr("Back to the run"));
+    m_close = new QPushButton(u"Back to the run"_s);
     connect(m_close, &QPushButton::clicked, this, &LoweredPanel::closeAsked);
     addWidget(m_deadlock);
     m_deadlock->hide();
-    m_figures = addSection(tr("Result"));
-    m_channels = addSection(tr("Occupancy of channels"));
+    m_figures = addSection(u"Result"_s);
+    m_channels = addSection(u"Occupancy of channels"_s);
     addWidget(m_close);
     finish();
     const auto enable = [this] {
@@ -121,22 +121,22 @@ void LoweredPanel::setPicture(const LoweredPicture& picture, const Units& units)
     m_deadlock->setVisible(picture.hangs);
     m_channels->setVisible(!picture.channels.empty());
     if (picture.fault) {
-        QString text = picture.hangs ? tr("These lists hang: %1").arg(QString::fromStdString(picture.fault->message))
+        QString text = picture.hangs ? u"These lists hang: %1"_s.arg(QString::fromStdString(picture.fault->message))
                                      : QString::fromStdString(picture.fault->message);
         if (!text.isEmpty()) text[0] = text[0].toUpper();
         m_figures->addText(text, "worse");
         if (!picture.fault->remedy.empty()) m_figures->addText(QString::fromStdString(picture.fault->remedy));
         return;
     }
-    m_figures->addRow(tr("Sends and receives"), QStringLiteral("%L1 + %L1").arg(picture.sends));
-    m_figures->addRow(tr("Step time"), durationText(picture.makespan, units), definition::makespan());
+    m_figures->addRow(u"Sends and receives"_s, u"%L1 + %L1"_s.arg(picture.sends));
+    m_figures->addRow(u"Step time"_s, durationText(picture.makespan, units), definition::makespan());
     const Nanos change = picture.makespan - picture.makespanBefore;
     m_figures->addRow(
-        tr("compared with non-blocking messages"), signedDurationText(change, units),
-        tr("The same order and costs, with each message sent when its op ends and received on arrival: %1.")
-            .arg(durationText(picture.makespanBefore, units)),
+        u"compared with non-blocking messages"_s, signedDurationText(change, units),
+        u"The same order and costs, with each message sent when its op ends and received on arrival: %1."_s.arg(
+            durationText(picture.makespanBefore, units)),
         change > 0 ? PanelSection::Tone::Worse : PanelSection::Tone::Plain);
-    m_figures->addRow(tr("Bubble ratio"), percentText(picture.bubbleFraction), definition::bubbleRatio());
+    m_figures->addRow(u"Bubble ratio"_s, percentText(picture.bubbleFraction), definition::bubbleRatio());
     const auto makespan = static_cast<double>(std::max<Nanos>(1, picture.makespan));
     constexpr std::size_t most = 24;
     for (std::size_t i = 0; i < std::min(most, picture.channels.size()); ++i) {
@@ -144,15 +144,14 @@ void LoweredPanel::setPicture(const LoweredPicture& picture, const Units& units)
         auto* bar = new ShareBar;
         const double share = static_cast<double>(use.busy) / makespan;
         bar->setParts({{Paint::Communication, std::min(1.0, share)}});
-        m_channels->addBar(
-            tr("%1 → %2").arg(use.from).arg(use.to), bar, percentText(share, 0),
-            tr("%1, %2 in transfer; %3 queued behind other messages; %4 not yet posted on the other side")
-                .arg(countText(static_cast<qint64>(use.messages), tr("1 message"), tr("%L1 messages")))
-                .arg(durationText(use.busy, units), durationText(use.queued, units),
-                     durationText(use.unposted, units)));
+        m_channels->addBar(u"%1 → %2"_s.arg(use.from).arg(use.to), bar, percentText(share, 0),
+                           u"%1, %2 in transfer; %3 queued behind other messages; %4 not yet posted on the other side"_s
+                               .arg(countText(static_cast<qint64>(use.messages), u"1 message"_s, u"%L1 messages"_s))
+                               .arg(durationText(use.busy, units), durationText(use.queued, units),
+                                    durationText(use.unposted, units)));
     }
     if (picture.channels.size() > most)
-        m_channels->addText(tr("and %1 more").arg(picture.channels.size() - most), "faint");
+        m_channels->addText(u"and %1 more"_s.arg(picture.channels.size() - most), "faint");
 }
 
 } // namespace stagewright

@@ -8,6 +8,7 @@
 #include <QSignalBlocker>
 
 #include "schedules/model/kinds.h"
+#include "widgets/literals.h"
 #include "widgets/numbers.h"
 #include "widgets/panel/side_panel.h"
 #include "widgets/tools/tool_form.h"
@@ -22,34 +23,34 @@ QPushButton* link(const QString& text, const QString& tooltip) { return new Link
 
 QString share(Nanos part, Nanos of, bool sign)
 {
-    if (of <= 0) return QStringLiteral("–");
+    if (of <= 0) return u"–"_s;
     const double percent = 100.0 * static_cast<double>(part) / static_cast<double>(of);
-    return (sign ? signedFixed(percent, 1) : fixed(percent, 1)) + QStringLiteral(" %");
+    return (sign ? signedFixed(percent, 1) : fixed(percent, 1)) + u" %"_s;
 }
 
 } // namespace
 
 ResidualPanel::ResidualPanel(QWidget* parent) : SectionColumn(parent)
 {
-    setObjectName(QStringLiteral("residualPanel"));
-    m_form = addSection(tr("Predicted against measured"));
+    setObjectName(u"residualPanel"_s);
+    m_form = addSection(u"Predicted against measured"_s);
     auto* form = new ToolForm;
     m_source = new QComboBox(form);
-    m_source->setObjectName(QStringLiteral("source"));
-    m_source->addItem(tr("this run"));
+    m_source->setObjectName(u"source"_s);
+    m_source->addItem(u"this run"_s);
     connect(m_source, &QComboBox::currentIndexChanged, this, &ResidualPanel::changed);
-    form->add(tr("Costs of"), m_source,
-              tr("Costs for the prediction: the run's own, or those of another run with the same number of stages."));
+    form->add(u"Costs of"_s, m_source,
+              u"Costs for the prediction: the run's own, or those of another run with the same number of stages."_s);
     m_form->addWidget(form);
-    m_step = addSection(tr("The step"));
-    auto* plot = addSection(tr("Ops of this step"));
+    m_step = addSection(u"The step"_s);
+    auto* plot = addSection(u"Ops of this step"_s);
     m_plot = new ResidualPlot;
     plot->addWidget(m_plot);
     connect(m_plot, &ResidualPlot::opChosen, this, &ResidualPanel::opChosen);
-    m_selectedSection = addSection(tr("Selected op"));
-    m_worst = addSection(tr("Largest errors in this step"));
-    m_groups = addSection(tr("All measured steps: 95 % lie within"));
-    auto* close = new QPushButton(tr("Back to the run"));
+    m_selectedSection = addSection(u"Selected op"_s);
+    m_worst = addSection(u"Largest errors in this step"_s);
+    m_groups = addSection(u"All measured steps: 95 % lie within"_s);
+    auto* close = new QPushButton(u"Back to the run"_s);
     close->setAutoDefault(true);
     connect(close, &QPushButton::clicked, this, &ResidualPanel::closeAsked);
     addWidget(close);
@@ -68,7 +69,7 @@ void ResidualPanel::setSources(const std::vector<Source>& others)
     const QSignalBlocker quiet(m_source);
     m_others = others;
     m_source->clear();
-    m_source->addItem(tr("this run"));
+    m_source->addItem(u"this run"_s);
     for (const Source& other : m_others) {
         m_source->addItem(other.name);
         if (other.run == chosen) m_source->setCurrentIndex(m_source->count() - 1);
@@ -103,16 +104,15 @@ void ResidualPanel::setPicture(std::shared_ptr<const ResidualPicture> picture, s
     m_timeline = std::move(timeline);
     const Residuals& of = m_picture->residuals;
     m_step->clear();
-    m_step->addRow(tr("Predicted"), durationText(of.predictedStep, units),
-                   tr("Step time of the schedule simulated with these costs."));
-    m_step->addRow(tr("Measured"), durationText(of.measuredStep, units),
-                   of.steps == 1 ? tr("The one measured step.") : tr("Median of the %1 measured steps.").arg(of.steps));
-    m_step->addRow(tr("Error"), signedFixed(100 * of.error, 1) + QStringLiteral(" %"),
-                   tr("(Predicted − measured) / measured"), PanelSection::Tone::Strong);
+    m_step->addRow(u"Predicted"_s, durationText(of.predictedStep, units),
+                   u"Step time of the schedule simulated with these costs."_s);
+    m_step->addRow(u"Measured"_s, durationText(of.measuredStep, units),
+                   of.steps == 1 ? u"The one measured step."_s : u"Median of the %1 measured steps."_s.arg(of.steps));
+    m_step->addRow(u"Error"_s, signedFixed(100 * of.error, 1) + u" %"_s, u"(Predicted − measured) / measured"_s,
+                   PanelSection::Tone::Strong);
     m_plot->setPicture(m_picture, m_timeline, units);
     m_plot->setAccessibleDescription(
-        tr("%1 of step %2")
-            .arg(countText(static_cast<qint64>(m_picture->dots.size()), tr("1 op"), tr("%L1 ops")))
+        u"%1 of step %2"_s.arg(countText(static_cast<qint64>(m_picture->dots.size()), u"1 op"_s, u"%L1 ops"_s))
             .arg(step + 1));
     fillWorst();
     fillGroups();
@@ -137,13 +137,13 @@ void ResidualPanel::fillSelected()
     const bool any = dots != nullptr && m_selected != noSpan && at != dots->end();
     m_selectedSection->setVisible(any);
     if (!any) return;
-    m_selectedSection->addRow(tr("Op"), opOnRank(*m_timeline, m_selected));
-    m_selectedSection->addRow(tr("Predicted"), durationText(at->of.predicted, m_units));
-    m_selectedSection->addRow(tr("Measured"), durationText(at->of.measured, m_units));
-    m_selectedSection->addRow(tr("Residual"),
-                              tr("%1 (%2)").arg(signedDurationText(at->of.residual(), m_units),
-                                                share(at->of.residual(), at->of.predicted, true)),
-                              tr("Measured − predicted"));
+    m_selectedSection->addRow(u"Op"_s, opOnRank(*m_timeline, m_selected));
+    m_selectedSection->addRow(u"Predicted"_s, durationText(at->of.predicted, m_units));
+    m_selectedSection->addRow(u"Measured"_s, durationText(at->of.measured, m_units));
+    m_selectedSection->addRow(u"Residual"_s,
+                              u"%1 (%2)"_s.arg(signedDurationText(at->of.residual(), m_units),
+                                               share(at->of.residual(), at->of.predicted, true)),
+                              u"Measured − predicted"_s);
 }
 
 void ResidualPanel::fillWorst()
@@ -154,17 +154,17 @@ void ResidualPanel::fillWorst()
     for (std::size_t i = 0; i < count; ++i) {
         const OpResidual& of = m_picture->dots[m_picture->worst[i]].of;
         if (of.residual() == 0) {
-            if (i == 0) m_worst->addText(tr("Every op took exactly the predicted time, to the nanosecond."), "faint");
+            if (i == 0) m_worst->addText(u"Every op took exactly the predicted time, to the nanosecond."_s, "faint");
             break;
         }
-        auto* button = link(opOnRank(*m_timeline, of.span), tr("Selects this op"));
+        auto* button = link(opOnRank(*m_timeline, of.span), u"Selects this op"_s);
         connect(
             button, &QPushButton::clicked, this, [this, span = of.span] { emit opChosen(span); }, Qt::QueuedConnection);
         m_worst->addRow(
             button,
-            tr("%1 (%2)").arg(signedDurationText(of.residual(), m_units), share(of.residual(), of.predicted, true)),
-            tr("Predicted %1, measured %2")
-                .arg(durationText(of.predicted, m_units), durationText(of.measured, m_units)));
+            u"%1 (%2)"_s.arg(signedDurationText(of.residual(), m_units), share(of.residual(), of.predicted, true)),
+            u"Predicted %1, measured %2"_s.arg(durationText(of.predicted, m_units),
+                                               durationText(of.measured, m_units)));
     }
 }
 
@@ -183,30 +183,29 @@ void ResidualPanel::fillGroups()
     const double most = groups.empty() ? 1 : std::max(1e-12, spread(order.front()));
     for (std::size_t i = 0; i < std::min(groupsShown, order.size()); ++i) {
         const OpResiduals& of = groups[order[i]];
-        auto* button = link(tr("%1 of stage %2")
-                                .arg(QString::fromUtf8(ruleOf(of.kind).text.data(),
-                                                       static_cast<qsizetype>(ruleOf(of.kind).text.size())))
-                                .arg(of.stage),
-                            of.worst == noSpan ? QString()
-                                               : tr("Shows the largest error: %1 of step %2")
-                                                     .arg(opOnRank(*m_timeline, of.worst))
-                                                     .arg(m_timeline->spans()[of.worst].step + 1));
+        auto* button =
+            link(u"%1 of stage %2"_s
+                     .arg(QString::fromUtf8(ruleOf(of.kind).text.data(),
+                                            static_cast<qsizetype>(ruleOf(of.kind).text.size())))
+                     .arg(of.stage),
+                 of.worst == noSpan ? QString()
+                                    : u"Shows the largest error: %1 of step %2"_s.arg(opOnRank(*m_timeline, of.worst))
+                                          .arg(m_timeline->spans()[of.worst].step + 1));
         if (of.worst != noSpan)
             connect(
                 button, &QPushButton::clicked, this, [this, span = of.worst] { emit opChosen(span); },
                 Qt::QueuedConnection);
         auto* bar = new ShareBar;
         bar->setPlain(spread(order[i]) / most);
-        m_groups->addBar(button, bar, tr("± %1").arg(share(of.percentile95, of.predicted, false)),
-                         tr("Rank %1, %2: predicted %3, median %4, 95 % within ± %5, worst %6")
-                             .arg(of.rank)
-                             .arg(countText(static_cast<qint64>(of.count), tr("1 op"), tr("%L1 ops")))
+        m_groups->addBar(button, bar, u"± %1"_s.arg(share(of.percentile95, of.predicted, false)),
+                         u"Rank %1, %2: predicted %3, median %4, 95 % within ± %5, worst %6"_s.arg(of.rank)
+                             .arg(countText(static_cast<qint64>(of.count), u"1 op"_s, u"%L1 ops"_s))
                              .arg(durationText(of.predicted, m_units), durationText(of.measured, m_units),
                                   durationText(of.percentile95, m_units),
                                   signedDurationText(of.worstResidual, m_units)));
     }
     if (order.size() > groupsShown)
-        m_groups->addText(tr("and %1 more with smaller errors").arg(order.size() - groupsShown), "faint");
+        m_groups->addText(u"and %1 more with smaller errors"_s.arg(order.size() - groupsShown), "faint");
 }
 
 } // namespace stagewright

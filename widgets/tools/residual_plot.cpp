@@ -11,6 +11,7 @@
 #include <QPainter>
 #include <QToolTip>
 
+#include "widgets/literals.h"
 #include "widgets/panel/side_panel.h"
 
 namespace stagewright {
@@ -38,11 +39,11 @@ struct AxisUnit {
 
 AxisUnit unitFor(double most, const Units& units)
 {
-    if (units.time != 1) return {static_cast<double>(units.time), QStringLiteral("units")};
-    if (most >= 2e9) return {1e9, QStringLiteral("s")};
-    if (most >= 2e6) return {1e6, QStringLiteral("ms")};
-    if (most >= 2e3) return {1e3, QStringLiteral("µs")};
-    return {1, QStringLiteral("ns")};
+    if (units.time != 1) return {static_cast<double>(units.time), u"units"_s};
+    if (most >= 2e9) return {1e9, u"s"_s};
+    if (most >= 2e6) return {1e6, u"ms"_s};
+    if (most >= 2e3) return {1e3, u"µs"_s};
+    return {1, u"ns"_s};
 }
 
 void paintMark(QPainter& p, QPointF at, OpKind kind)
@@ -62,8 +63,8 @@ void paintMark(QPainter& p, QPointF at, OpKind kind)
 
 ResidualPlot::ResidualPlot(QWidget* parent) : QWidget(parent)
 {
-    setObjectName(QStringLiteral("residualPlot"));
-    setAccessibleName(tr("Residuals of the ops of the step"));
+    setObjectName(u"residualPlot"_s);
+    setAccessibleName(u"Residuals of the ops of the step"_s);
     setFocusPolicy(Qt::StrongFocus);
     setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
     setMouseTracking(true);
@@ -131,9 +132,9 @@ void ResidualPlot::paintAxes(QPainter& p) const
     p.setPen(m_theme->secondary);
     const AxisUnit residual = unitFor(std::max(-m_below, m_above), m_units), predicted = unitFor(m_most, m_units);
     p.drawText(QRectF(0, 0, width(), 16), Qt::AlignLeft | Qt::AlignVCenter,
-               tr("Measured − predicted, %1").arg(residual.name));
+               u"Measured − predicted, %1"_s.arg(residual.name));
     p.drawText(QRectF(area.left(), height() - 16.0, area.width(), 16), Qt::AlignRight | Qt::AlignVCenter,
-               tr("Predicted, %1").arg(predicted.name));
+               u"Predicted, %1"_s.arg(predicted.name));
     const double up = stepOf(m_above - m_below, 5);
     for (double tick = std::ceil(m_below / up) * up; tick <= m_above; tick += up) {
         const double y = std::round(area.bottom() - (tick - m_below) / (m_above - m_below) * area.height()) + 0.5;
@@ -142,7 +143,7 @@ void ResidualPlot::paintAxes(QPainter& p) const
         p.drawLine(QPointF(area.left(), y), QPointF(area.right(), y));
         p.setPen(m_theme->secondary);
         p.drawText(QRectF(0, y - 8, area.left() - 6, 16), Qt::AlignRight | Qt::AlignVCenter,
-                   zero ? QStringLiteral("0") : residual.text(tick, up, true));
+                   zero ? u"0"_s : residual.text(tick, up, true));
     }
     double free = -1e9;
     const double across = stepOf(m_most - m_least, 4);
@@ -264,9 +265,9 @@ bool ResidualPlot::event(QEvent* event)
         if (dot < m_picture->dots.size()) {
             const OpResidual& of = m_picture->dots[dot].of;
             QToolTip::showText(help->globalPos(),
-                               tr("%1: predicted %2, measured %3, %4")
-                                   .arg(opOnRank(*m_timeline, of.span), durationText(of.predicted, m_units),
-                                        durationText(of.measured, m_units), signedDurationText(of.residual(), m_units)),
+                               u"%1: predicted %2, measured %3, %4"_s.arg(
+                                   opOnRank(*m_timeline, of.span), durationText(of.predicted, m_units),
+                                   durationText(of.measured, m_units), signedDurationText(of.residual(), m_units)),
                                this);
         } else {
             QToolTip::hideText();

@@ -10,6 +10,7 @@
 #include <QSignalBlocker>
 
 #include "schedules/model/kinds.h"
+#include "widgets/literals.h"
 #include "widgets/numbers.h"
 #include "widgets/panel/side_panel.h"
 #include "widgets/sentence.h"
@@ -19,10 +20,7 @@
 namespace stagewright {
 namespace {
 
-QString nameOf(const KindTraits& rule)
-{
-    return isFullBackward(rule.kind) ? QStringLiteral("Backward (B)") : kindName(rule);
-}
+QString nameOf(const KindTraits& rule) { return isFullBackward(rule.kind) ? u"Backward (B)"_s : kindName(rule); }
 
 Bytes largest(const std::vector<Bytes>& peaks)
 {
@@ -33,7 +31,7 @@ Bytes largest(const std::vector<Bytes>& peaks)
 
 WhatIfPanel::WhatIfPanel(QWidget* parent) : SectionColumn(parent)
 {
-    setObjectName(QStringLiteral("whatIfPanel"));
+    setObjectName(u"whatIfPanel"_s);
     const auto combo = [this](const char* name) {
         auto* box = new QComboBox;
         box->setObjectName(QString::fromLatin1(name));
@@ -56,78 +54,78 @@ WhatIfPanel::WhatIfPanel(QWidget* parent) : SectionColumn(parent)
         return field;
     };
 
-    m_costs = addSection(tr("What if ops took longer or shorter"));
+    m_costs = addSection(u"What if ops took longer or shorter"_s);
     auto* form = new ToolForm;
     m_kind = combo("kind");
-    m_stage = number("stage", -1, tr("every stage"));
-    m_rank = number("rank", -1, tr("every rank"));
+    m_stage = number("stage", -1, u"every stage"_s);
+    m_rank = number("rank", -1, u"every rank"_s);
     m_ops = factor("opsFactor");
-    form->add(tr("Ops"), m_kind, tr("Which ops take longer or shorter."));
-    form->add(tr("Of stage"), m_stage, tr("Only ops of this stage."));
-    form->add(tr("On rank"), m_rank, tr("Only ops on this rank: a slower or faster device."));
-    form->add(tr("Time factor"), m_ops, tr("Factor on their durations; 0: they take no time."));
-    m_ops->field()->setAccessibleName(tr("Time factor of the ops"));
+    form->add(u"Ops"_s, m_kind, u"Which ops take longer or shorter."_s);
+    form->add(u"Of stage"_s, m_stage, u"Only ops of this stage."_s);
+    form->add(u"On rank"_s, m_rank, u"Only ops on this rank: a slower or faster device."_s);
+    form->add(u"Time factor"_s, m_ops, u"Factor on their durations; 0: they take no time."_s);
+    m_ops->field()->setAccessibleName(u"Time factor of the ops"_s);
     m_costs->addWidget(form);
 
-    m_messages = addSection(tr("What if communication changed"));
+    m_messages = addSection(u"What if communication changed"_s);
     form = new ToolForm;
     m_link = combo("link");
     m_links = factor("linkFactor");
     m_latency = new QDoubleSpinBox;
-    m_latency->setObjectName(QStringLiteral("latency"));
+    m_latency->setObjectName(u"latency"_s);
     m_latency->setRange(-0.05, 20);
     m_latency->setSingleStep(0.05);
     m_latency->setButtonSymbols(QAbstractSpinBox::NoButtons);
-    m_latency->setSpecialValueText(tr("unchanged"));
-    m_latency->setSuffix(tr(" forwards"));
+    m_latency->setSpecialValueText(u"unchanged"_s);
+    m_latency->setSuffix(u" forwards"_s);
     m_latency->setKeyboardTracking(false);
     connect(m_latency, &QDoubleSpinBox::valueChanged, this, &WhatIfPanel::tell);
     m_rule = combo("lowering");
-    m_rule->addItem(tr("leave at once"), -1);
+    m_rule->addItem(u"leave at once"_s, -1);
     for (const auto& [text, rule] :
-         std::initializer_list<std::pair<QString, LoweringRule>>{{tr("just in time"), LoweringRule::JustInTime},
-                                                                 {tr("as PyTorch"), LoweringRule::PyTorch},
-                                                                 {tr("eager post"), LoweringRule::EagerPost},
-                                                                 {tr("rank parity"), LoweringRule::RankParity},
-                                                                 {tr("grouped"), LoweringRule::Grouped},
-                                                                 {tr("batched"), LoweringRule::Batched}})
+         std::initializer_list<std::pair<QString, LoweringRule>>{{u"just in time"_s, LoweringRule::JustInTime},
+                                                                 {u"as PyTorch"_s, LoweringRule::PyTorch},
+                                                                 {u"eager post"_s, LoweringRule::EagerPost},
+                                                                 {u"rank parity"_s, LoweringRule::RankParity},
+                                                                 {u"grouped"_s, LoweringRule::Grouped},
+                                                                 {u"batched"_s, LoweringRule::Batched}})
         m_rule->addItem(text, static_cast<int>(rule));
     m_sends = combo("sends");
-    m_sends->addItem(tr("buffered"));
-    m_sends->addItem(tr("rendezvous"));
-    m_channels = number("channels", 0, tr("unlimited"));
+    m_sends->addItem(u"buffered"_s);
+    m_sends->addItem(u"rendezvous"_s);
+    m_channels = number("channels", 0, u"unlimited"_s);
     m_channels->setMaximum(64);
-    form->add(tr("Link"), m_link, tr("Both directions between two ranks."));
-    form->add(tr("Link factor"), m_links, tr("Factor on latency and time per byte; 0: free."));
-    m_links->field()->setAccessibleName(tr("Time factor of the link"));
-    form->add(tr("Latency"), m_latency,
-              tr("Latency of every link, in forwards of a rank, with unlimited bandwidth; before the factor."));
-    form->add(tr("Messages"), m_rule,
-              tr("At once: each message leaves when its op ends. Otherwise this rule inserts sends and receives into "
-                 "the lists."));
-    form->add(tr("Sends"), m_sends, tr("Rendezvous: a send waits until its receive is posted."));
-    form->add(tr("Channels"), m_channels, tr("Messages in flight at once from one rank to another."));
+    form->add(u"Link"_s, m_link, u"Both directions between two ranks."_s);
+    form->add(u"Link factor"_s, m_links, u"Factor on latency and time per byte; 0: free."_s);
+    m_links->field()->setAccessibleName(u"Time factor of the link"_s);
+    form->add(u"Latency"_s, m_latency,
+              u"Latency of every link, in forwards of a rank, with unlimited bandwidth; before the factor."_s);
+    form->add(u"Messages"_s, m_rule,
+              u"At once: each message leaves when its op ends. Otherwise this rule inserts sends and receives into "
+              "the lists."_s);
+    form->add(u"Sends"_s, m_sends, u"Rendezvous: a send waits until its receive is posted."_s);
+    form->add(u"Channels"_s, m_channels, u"Messages in flight at once from one rank to another."_s);
     m_messages->addWidget(form);
 
-    m_more = addSection(tr("Further changes"));
+    m_more = addSection(u"Further changes"_s);
     form = new ToolForm;
     m_microbatches = number("microbatches", 1, QString());
     m_further = new QLineEdit;
-    m_further->setObjectName(QStringLiteral("further"));
-    m_further->setPlaceholderText(WhatIfPanel::tr("B@stage2*0.8, launch*0"));
+    m_further->setObjectName(u"further"_s);
+    m_further->setPlaceholderText(u"B@stage2*0.8, launch*0"_s);
     m_further->setClearButtonEnabled(true);
     connect(m_further, &QLineEdit::textChanged, this, &WhatIfPanel::tell);
-    form->add(tr("Microbatches"), m_microbatches, tr("Only library schedules can be generated for another number."));
-    form->add(tr("Also"), m_further,
-              tr("As in simulate --what-if: F*0.5, B@stage2*0.8, rank1*1.25, link1-2*0, launch*0, jitter*0, m+8 …"));
+    form->add(u"Microbatches"_s, m_microbatches, u"Only library schedules can be generated for another number."_s);
+    form->add(u"Also"_s, m_further,
+              u"As in simulate --what-if: F*0.5, B@stage2*0.8, rank1*1.25, link1-2*0, launch*0, jitter*0, m+8 …"_s);
     m_more->addWidget(form);
     auto* buttons = new QWidget;
     auto* row = new QHBoxLayout(buttons);
     row->setContentsMargins(0, 0, 0, 0);
-    m_reset = new QPushButton(tr("Reset"));
-    m_reset->setObjectName(QStringLiteral("reset"));
-    m_reset->setToolTip(tr("Undoes all changes"));
-    m_close = new QPushButton(tr("Back to the run"));
+    m_reset = new QPushButton(u"Reset"_s);
+    m_reset->setObjectName(u"reset"_s);
+    m_reset->setToolTip(u"Undoes all changes"_s);
+    m_close = new QPushButton(u"Back to the run"_s);
     connect(m_reset, &QPushButton::clicked, this, [this] {
         reset();
         emit changed();
@@ -138,8 +136,8 @@ WhatIfPanel::WhatIfPanel(QWidget* parent) : SectionColumn(parent)
         row->addWidget(button, 1);
     }
 
-    m_figures = addSection(tr("Result"));
-    m_peaks = addSection(tr("Peak activation by rank"));
+    m_figures = addSection(u"Result"_s);
+    m_peaks = addSection(u"Peak activation by rank"_s);
     addWidget(buttons);
     finish();
 }
@@ -151,7 +149,7 @@ void WhatIfPanel::setSchedule(const Schedule& schedule, const CostModel& costs)
     m_quiet = true;
     const QVariant kind = m_kind->currentData();
     m_kind->clear();
-    m_kind->addItem(tr("every kind"), -1);
+    m_kind->addItem(u"every kind"_s, -1);
     for (const KindTraits& candidate : allKinds()) {
         if (!candidate.busy) continue;
         const bool occurs = std::any_of(schedule.order.begin(), schedule.order.end(), [&](const auto& list) {
@@ -168,15 +166,15 @@ void WhatIfPanel::setSchedule(const Schedule& schedule, const CostModel& costs)
         m_rank->setMaximum(m_ranks - 1);
         m_microbatches->setMaximum(std::max(4096, 4 * m_microbatchesNow));
         m_link->clear();
-        m_link->addItem(tr("every link"), -1);
+        m_link->addItem(u"every link"_s, -1);
         for (int rank = 0; rank + 1 < m_ranks; ++rank)
-            m_link->addItem(tr("ranks %1 and %2").arg(rank).arg(rank + 1), rank);
-        if (m_ranks > 2) m_link->addItem(tr("ranks %1 and 0").arg(m_ranks - 1), m_ranks - 1);
+            m_link->addItem(u"ranks %1 and %2"_s.arg(rank).arg(rank + 1), rank);
+        if (m_ranks > 2) m_link->addItem(u"ranks %1 and 0"_s.arg(m_ranks - 1), m_ranks - 1);
         reset();
     }
     m_quiet = true;
     m_latency->setToolTip(
-        tr("Latency of every link, in forwards of a rank, with unlimited bandwidth; before the factor. Unchanged: %1.")
+        u"Latency of every link, in forwards of a rank, with unlimited bandwidth; before the factor. Unchanged: %1."_s
             .arg(durationText(costs.links.all.latency, Units{costs.timeUnit, costs.memoryUnit})));
     m_quiet = false;
 }
@@ -232,7 +230,7 @@ Result<WhatIfQuestion> WhatIfPanel::question() const
     if (m_sends->currentIndex() == 1) add(What::Sends).sends = SendMode::Rendezvous;
     if (m_channels->value() > 0) add(What::Channels).channels.perDirection = m_channels->value();
     QString further = m_further->text();
-    further.remove(QLatin1Char(' '));
+    further.remove(u' ');
     if (!further.isEmpty()) {
         STAGEWRIGHT_TRY(auto changes, parseWhatIf(further.toStdString()));
         out.changes.insert(out.changes.end(), changes.begin(), changes.end());
@@ -257,7 +255,7 @@ void WhatIfPanel::setPicture(const WhatIfPicture& picture, const WhatIfQuestion&
     m_figures->clear();
     m_peaks->clear();
     if (question.empty())
-        m_figures->addText(tr("Nothing is changed. Both timelines are simulated with the run's costs."), "faint");
+        m_figures->addText(u"Nothing is changed. Both timelines are simulated with the run's costs."_s, "faint");
     const auto tone = [](auto change) {
         return change < 0   ? PanelSection::Tone::Better
                : change > 0 ? PanelSection::Tone::Worse
@@ -265,41 +263,40 @@ void WhatIfPanel::setPicture(const WhatIfPicture& picture, const WhatIfQuestion&
     };
     const auto row = [&](const QString& name, const QString& before, const QString& after, const QString& difference,
                          PanelSection::Tone of, const QString& tooltip) {
-        m_figures->addRow(name, before == after ? after : tr("%1 → %2").arg(before, after), tooltip);
+        m_figures->addRow(name, before == after ? after : u"%1 → %2"_s.arg(before, after), tooltip);
         if (before != after) m_figures->addRow(QString(), difference, tooltip, of);
     };
     const Nanos change = answer.makespanAfter - answer.makespanBefore;
-    row(tr("Step time"), durationText(answer.makespanBefore, units), durationText(answer.makespanAfter, units),
-        tr("%1 (%2)").arg(signedDurationText(change, units), changeText(static_cast<double>(answer.makespanBefore),
-                                                                        static_cast<double>(answer.makespanAfter))),
+    row(u"Step time"_s, durationText(answer.makespanBefore, units), durationText(answer.makespanAfter, units),
+        u"%1 (%2)"_s.arg(signedDurationText(change, units), changeText(static_cast<double>(answer.makespanBefore),
+                                                                       static_cast<double>(answer.makespanAfter))),
         tone(change), definition::makespan());
     if (answer.microbatchesBefore != answer.microbatchesAfter) {
         const Nanos before = answer.makespanBefore / std::max(1, answer.microbatchesBefore),
                     after = answer.makespanAfter / std::max(1, answer.microbatchesAfter);
-        row(tr("Time per microbatch"), durationText(before, units), durationText(after, units),
+        row(u"Time per microbatch"_s, durationText(before, units), durationText(after, units),
             signedDurationText(after - before, units), tone(after - before),
-            tr("Step time ÷ number of microbatches, %1 and %2")
-                .arg(answer.microbatchesBefore)
+            u"Step time ÷ number of microbatches, %1 and %2"_s.arg(answer.microbatchesBefore)
                 .arg(answer.microbatchesAfter));
     }
-    row(tr("Bubble ratio"), percentText(answer.bubbleBefore), percentText(answer.bubbleAfter),
-        tr("%1 points").arg(signedFixed(100 * (answer.bubbleAfter - answer.bubbleBefore), 1)),
+    row(u"Bubble ratio"_s, percentText(answer.bubbleBefore), percentText(answer.bubbleAfter),
+        u"%1 points"_s.arg(signedFixed(100 * (answer.bubbleAfter - answer.bubbleBefore), 1)),
         tone(answer.bubbleAfter - answer.bubbleBefore), definition::bubbleRatio());
     if (!answer.peakBefore.empty())
-        row(tr("Peak activation"), bytesText(largest(answer.peakBefore), units),
+        row(u"Peak activation"_s, bytesText(largest(answer.peakBefore), units),
             bytesText(largest(answer.peakAfter), units),
             changeText(static_cast<double>(largest(answer.peakBefore)), static_cast<double>(largest(answer.peakAfter))),
             tone(largest(answer.peakAfter) - largest(answer.peakBefore)), definition::peakActivation());
     if (const std::string text = toText(question); !text.empty())
-        m_figures->addText(QStringLiteral("--what-if %1").arg(QString::fromStdString(text)), "code");
+        m_figures->addText(u"--what-if %1"_s.arg(QString::fromStdString(text)), "code");
 
     constexpr std::size_t most = 32;
     const std::size_t count = std::min({most, answer.peakBefore.size(), answer.peakAfter.size()});
     m_peaks->setVisible(answer.peakBefore != answer.peakAfter && count > 0);
     for (std::size_t rank = 0; rank < count; ++rank)
         m_peaks->addRow(
-            tr("Rank %1").arg(rank),
-            tr("%1 → %2").arg(bytesText(answer.peakBefore[rank], units), bytesText(answer.peakAfter[rank], units)),
+            u"Rank %1"_s.arg(rank),
+            u"%1 → %2"_s.arg(bytesText(answer.peakBefore[rank], units), bytesText(answer.peakAfter[rank], units)),
             definition::peakActivation());
 }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "schedules/timeline/timeline_of.h"
+#include "widgets/literals.h"
 
 namespace stagewright {
 namespace {
@@ -45,8 +46,7 @@ WhatIfBase whatIfBase(std::shared_ptr<const Schedule> schedule, const CostModel&
         return out;
     }
     auto asItIs = whatIf->caseOf({});
-    auto panel = asItIs ? panelOf(*asItIs, QCoreApplication::translate("WhatIfPanel", "Unchanged, simulated"))
-                        : tl::unexpected(asItIs.error());
+    auto panel = asItIs ? panelOf(*asItIs, u"Unchanged, simulated"_s) : tl::unexpected(asItIs.error());
     if (!panel) {
         out.fault = panel.error();
         return out;
@@ -78,8 +78,7 @@ WhatIfPicture whatIfPicture(const WhatIfBase& base, const WhatIfQuestion& questi
     }
     auto before = base.whatIf->answer({});
     auto changed = (other ? *other : *base.whatIf).caseOf(question.changes);
-    auto panel = changed ? panelOf(*changed, QCoreApplication::translate("WhatIfPanel", "Changed"))
-                         : tl::unexpected(changed.error());
+    auto panel = changed ? panelOf(*changed, u"Changed"_s) : tl::unexpected(changed.error());
     if (!before || !panel) {
         out.fault = before ? panel.error() : before.error();
         return out;

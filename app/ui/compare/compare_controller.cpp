@@ -17,6 +17,7 @@
 #include "schedules/model/kinds.h"
 #include "widgets/compare/baseline_strip.h"
 #include "widgets/compare/compare_panel.h"
+#include "widgets/literals.h"
 #include "widgets/memory/memory_view.h"
 #include "widgets/panel/figure_measure.h"
 #include "widgets/panel/side_panel.h"
@@ -97,39 +98,39 @@ std::vector<ActionEntry> CompareController::actionTable()
         {.id = "compare",
          .group = ActionGroup::AnalyseCompare,
          .at = 0,
-         .text = tr("&Compare…"),
-         .button = tr("Compare"),
+         .text = u"&Compare…"_s,
+         .button = u"Compare"_s,
          .keys = "Ctrl+K",
          .tool = 34,
-         .tooltip = tr("Two to four runs on one axis, what differs and why"),
+         .tooltip = u"Two to four runs on one axis, what differs and why"_s,
          .checkable = true,
          .needs = Needs::TwoRuns,
-         .missing = tr("No run is shown.")},
+         .missing = u"No run is shown."_s},
         {.id = "swapCompare",
          .group = ActionGroup::AnalyseCompare,
          .at = 20,
-         .text = tr("S&wap A and B"),
+         .text = u"S&wap A and B"_s,
          .needs = Needs::Nothing,
-         .missing = tr("Compare two runs first.")},
+         .missing = u"Compare two runs first."_s},
         {.id = "nextCompared",
          .group = ActionGroup::AnalyseCompare,
          .at = 20,
-         .text = tr("&Other run against A"),
+         .text = u"&Other run against A"_s,
          .keys = "Ctrl+Shift+K",
-         .tooltip = tr("Chooses the run that the panel and the memory curves compare with A")},
+         .tooltip = u"Chooses the run that the panel and the memory curves compare with A"_s},
         {.id = "alignAtOp",
          .group = ActionGroup::AnalyseCompare,
          .at = 20,
-         .text = tr("Align at the selected &op"),
+         .text = u"Align at the selected &op"_s,
          .keys = "Ctrl+J",
-         .tooltip = tr("Puts the op at the same place on the axis in every run; again: aligns the starts of the steps"),
+         .tooltip = u"Puts the op at the same place on the axis in every run; again: aligns the starts of the steps"_s,
          .checkable = true},
         {.id = "setBaseline",
          .group = ActionGroup::AnalyseCompare,
          .at = 20,
-         .text = tr("Use as &baseline"),
+         .text = u"Use as &baseline"_s,
          .keys = "Ctrl+Shift+D",
-         .tooltip = tr("Compares every run shown from now on with this one, until you clear it"),
+         .tooltip = u"Compares every run shown from now on with this one, until you clear it"_s,
          .checkable = true},
     };
 }
@@ -141,7 +142,7 @@ CompareController::CompareController(Workspace& workspace)
 {
     workspace.room().panelColumn()->insertWidget(0, m_strip);
     m_strip->hide();
-    m_panel->setAccessibleName(tr("What differs"));
+    m_panel->setAccessibleName(u"What differs"_s);
     connect(&workspace.shown(), &Shown::modeChanging, this, [this] {
         if (m_workspace.shown().mode() == Shown::Mode::Compare) m_workspace.room().panels()->setCurrentWidget(m_panel);
     });
@@ -163,10 +164,9 @@ CompareController::CompareController(Workspace& workspace)
         if (!now.view() || !now.other()) return {};
         QString clock = provenanceText(*now.view()->run);
         if (provenanceText(*now.other()->run) != clock)
-            clock = tr("A: %1, %2: %3")
-                        .arg(clock, QString(QChar(static_cast<char16_t>(u'A' + m_against))),
-                             provenanceText(*now.other()->run));
-        return {title(), QStringLiteral(", ") + statusText(), clock};
+            clock = u"A: %1, %2: %3"_s.arg(clock, QString(QChar(static_cast<char16_t>(u'A' + m_against))),
+                                           provenanceText(*now.other()->run));
+        return {title(), u", "_s + statusText(), clock};
     });
     connect(m_strip, &BaselineStrip::clearAsked, this, [this] { setBaseline({}); });
     connect(&workspace.shown(), &Shown::modeChanged, this, &CompareController::refresh);
@@ -181,7 +181,7 @@ CompareController::CompareController(Workspace& workspace)
         else if (selected.valid() && static_cast<std::size_t>(selected.panel) < m_views.size())
             alignAt(m_views[static_cast<std::size_t>(selected.panel)]->run->timeline->spans()[selected.span].op);
         else
-            m_workspace.banner()->showRefusal(tr("no op is selected"), tr("select the op to align the runs at"));
+            m_workspace.banner()->showRefusal(u"no op is selected"_s, u"select the op to align the runs at"_s);
         refresh();
     });
     on("setBaseline", [this] {
@@ -241,8 +241,8 @@ QString CompareController::predictionText() const
     if (measured <= 0) return {};
     const Units units{m_views[2]->run->timeline->timeUnit(), m_views[2]->run->timeline->memoryUnit()};
     const double off = 100 * static_cast<double>(predicted - measured) / static_cast<double>(measured);
-    return tr("Predicted %1 (B), measured %2 (C): the prediction is off by %3 %.")
-        .arg(durationText(predicted, units), durationText(measured, units), signedFixed(off, 1));
+    return u"Predicted %1 (B), measured %2 (C): the prediction is off by %3 %."_s.arg(
+        durationText(predicted, units), durationText(measured, units), signedFixed(off, 1));
 }
 
 std::vector<RunRef> CompareController::chosen() const
@@ -257,7 +257,7 @@ void CompareController::add(const RunRef& ref)
     std::vector<RunRef> refs = chosen();
     const auto there = std::find(refs.begin(), refs.end(), ref);
     if (there == refs.end() && refs.size() == mostRuns) {
-        m_workspace.banner()->showNote(tr("At most four runs can be compared. Ctrl+click one of them to remove it."));
+        m_workspace.banner()->showNote(u"At most four runs can be compared. Ctrl+click one of them to remove it."_s);
         return;
     }
     if (there == refs.end())
@@ -342,7 +342,7 @@ void CompareController::compareViews(const Question& question, quint64 request, 
                       [this, question, request, against, views](Result<Answer> answer) {
                           if (!m_workspace.shown().answered(request)) return;
                           if (!answer) {
-                              m_workspace.banner()->showRefusal(tr("these runs can't be compared"), answer.error());
+                              m_workspace.banner()->showRefusal(u"these runs can't be compared"_s, answer.error());
                               if (m_workspace.shown().mode() == Shown::Mode::Compare) present(false);
                               m_workspace.refreshActions();
                               return;
@@ -370,7 +370,7 @@ void CompareController::present(bool fit)
     for (const auto& one : m_comparisons) shows.push_back(one->shows());
     m_workspace.views().timeline->setDifferenceShows(std::move(shows));
     m_workspace.views().memory->setPanels({m_panels.front(), m_panels[other]},
-                                          QStringLiteral("A") + QChar(static_cast<char16_t>(u'A' + other)));
+                                          u"A"_s + QChar(static_cast<char16_t>(u'A' + other)));
     m_workspace.views().legend->setPanels(m_panels);
     m_workspace.shown().applyBudget();
     m_workspace.shown().tellDamage({m_views.front().get(), m_views[other].get()});
@@ -402,15 +402,15 @@ QString CompareController::title() const
     for (const auto& view : m_views) names << runTitle(view->run->info);
     if (names.size() < 2) return names.join(QString());
     const QString last = names.takeLast();
-    return tr("%1 and %2").arg(names.join(QStringLiteral(", ")), last);
+    return u"%1 and %2"_s.arg(names.join(u", "_s), last);
 }
 
 QString CompareController::statusText() const
 {
     const QString where = m_question.alignedAt
-                              ? tr("aligned at %1").arg(QString::fromStdString(toText(*m_question.alignedAt)))
-                              : tr("aligned at the start of their steps");
-    return tr("%1 runs %2").arg(m_views.size()).arg(where);
+                              ? u"aligned at %1"_s.arg(QString::fromStdString(toText(*m_question.alignedAt)))
+                              : u"aligned at the start of their steps"_s;
+    return u"%1 runs %2"_s.arg(m_views.size()).arg(where);
 }
 
 void CompareController::toggle()
@@ -428,9 +428,9 @@ void CompareController::choose()
     const auto refs = m_workspace.runs()->refs();
     if (refs.size() < 2) return;
     auto* dialog = new QDialog(m_workspace.window());
-    dialog->setObjectName(QStringLiteral("chooseCompare"));
+    dialog->setObjectName(u"chooseCompare"_s);
     dialog->setAttribute(Qt::WA_DeleteOnClose);
-    dialog->setWindowTitle(tr("Compare runs"));
+    dialog->setWindowTitle(u"Compare runs"_s);
     auto* layout = new QGridLayout(dialog);
     layout->setContentsMargins(20, 18, 20, 16);
     layout->setSpacing(9);
@@ -438,18 +438,18 @@ void CompareController::choose()
     const int count = static_cast<int>(std::min(mostRuns, refs.size()));
     for (int i = 0; i < count; ++i) {
         auto* box = new QComboBox(dialog);
-        if (i > 1) box->addItem(tr("none"));
+        if (i > 1) box->addItem(u"none"_s);
         for (const RunRef& ref : refs) {
             const RunInfo* info = m_workspace.runs()->info(ref);
             if (info == nullptr) continue;
             const QString file = m_workspace.runs()->indexOfFile(ref.file).data().toString();
-            box->addItem(tr("%1  (%2, run %3)").arg(runTitle(*info), file).arg(ref.id),
+            box->addItem(u"%1  (%2, run %3)"_s.arg(runTitle(*info), file).arg(ref.id),
                          QVariant::fromValue(static_cast<int>(&ref - refs.data())));
         }
         const QString letter(QChar(static_cast<char16_t>(u'A' + i)));
-        auto* label = makeLabel(i == 0 ? tr("A, the baseline") : letter, "secondary", dialog);
+        auto* label = makeLabel(i == 0 ? u"A, the baseline"_s : letter, "secondary", dialog);
         label->setBuddy(box);
-        box->setAccessibleName(i == 0 ? tr("Run A, the baseline") : tr("Run %1").arg(letter));
+        box->setAccessibleName(i == 0 ? u"Run A, the baseline"_s : u"Run %1"_s.arg(letter));
         layout->addWidget(label, i, 0);
         layout->addWidget(box, i, 1);
         boxes.push_back(box);
@@ -460,8 +460,8 @@ void CompareController::choose()
     boxes[0]->setCurrentIndex(at);
     boxes[1]->setCurrentIndex(at + 1 < static_cast<int>(refs.size()) ? at + 1 : (at == 0 ? 1 : at - 1));
     auto* buttons = new QDialogButtonBox(QDialogButtonBox::Ok | QDialogButtonBox::Cancel, dialog);
-    buttons->button(QDialogButtonBox::Ok)->setText(tr("Compare"));
-    buttons->button(QDialogButtonBox::Ok)->setObjectName(QStringLiteral("primary"));
+    buttons->button(QDialogButtonBox::Ok)->setText(u"Compare"_s);
+    buttons->button(QDialogButtonBox::Ok)->setObjectName(u"primary"_s);
     layout->addWidget(buttons, count, 0, 1, 2);
     connect(buttons, &QDialogButtonBox::rejected, dialog, &QDialog::reject);
     connect(buttons, &QDialogButtonBox::accepted, dialog, [this, dialog, refs, boxes] {
@@ -473,7 +473,7 @@ void CompareController::choose()
         for (std::size_t i = 0; i < chosen.size(); ++i)
             if (std::find(chosen.begin(), chosen.begin() + static_cast<std::ptrdiff_t>(i), chosen[i]) !=
                 chosen.begin() + static_cast<std::ptrdiff_t>(i)) {
-                m_workspace.banner()->showRefusal(tr("two of them are the same run"), tr("choose different ones"));
+                m_workspace.banner()->showRefusal(u"two of them are the same run"_s, u"choose different ones"_s);
                 return;
             }
         show(chosen);
@@ -513,7 +513,7 @@ void CompareController::setBaseline(const RunRef& ref)
     }
     m_workspace.library()->request(ref, -1, m_reading.expect([this](Result<std::shared_ptr<const RunView>> view) {
         if (!view) {
-            m_workspace.banner()->showError(tr("the baseline can't be read"), view.error());
+            m_workspace.banner()->showError(u"the baseline can't be read"_s, view.error());
             return;
         }
         m_baseline = *view;
@@ -543,7 +543,7 @@ void CompareController::measureBaseline()
         m_comparing.drop();
         m_measured = {};
         m_againstBaseline.reset();
-        m_strip->setBaseline(name, nullptr, units, tr("This is the baseline."));
+        m_strip->setBaseline(name, nullptr, units, u"This is the baseline."_s);
         m_workspace.views().side->setMeasure(nullptr);
         return;
     }

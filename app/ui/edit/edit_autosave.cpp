@@ -9,12 +9,13 @@
 #include <QSaveFile>
 #include <QSettings>
 
+#include "widgets/literals.h"
 #include "widgets/preferences/preferences.h"
 
 namespace stagewright {
 namespace {
 
-QString lockOf(const QString& file) { return file + QStringLiteral(".lock"); }
+QString lockOf(const QString& file) { return file + u".lock"_s; }
 
 Result<void> writeRecord(const EditRecord& record, const QString& path)
 {
@@ -55,17 +56,14 @@ void EditAutosave::flush()
     m_take = nullptr;
 }
 
-QString EditAutosave::folder()
-{
-    return QFileInfo(QSettings().fileName()).absolutePath() + QStringLiteral("/autosave");
-}
+QString EditAutosave::folder() { return QFileInfo(QSettings().fileName()).absolutePath() + u"/autosave"_s; }
 
 bool EditAutosave::prepare()
 {
     if (m_lock) return true;
     if (!QDir().mkpath(folder())) return false;
     static int number = 0;
-    m_file = QStringLiteral("%1/edit-%2-%3.edit").arg(folder()).arg(QCoreApplication::applicationPid()).arg(++number);
+    m_file = u"%1/edit-%2-%3.edit"_s.arg(folder()).arg(QCoreApplication::applicationPid()).arg(++number);
     auto lock = std::make_unique<QLockFile>(lockOf(m_file));
     lock->setStaleLockTime(0); // stale once its process is gone, regardless of age
     if (!lock->tryLock()) return false;
@@ -131,7 +129,7 @@ void EditAutosave::clear()
 std::optional<EditAutosave::Orphan> EditAutosave::takeOrphan()
 {
     const QDir dir(folder());
-    for (const QFileInfo& info : dir.entryInfoList({QStringLiteral("*.edit")}, QDir::Files, QDir::Time)) {
+    for (const QFileInfo& info : dir.entryInfoList({u"*.edit"_s}, QDir::Files, QDir::Time)) {
         const QString path = info.absoluteFilePath();
         if (path == m_file) continue;
         auto lock = std::make_unique<QLockFile>(lockOf(path));
@@ -143,8 +141,8 @@ std::optional<EditAutosave::Orphan> EditAutosave::takeOrphan()
         file.close();
         auto record = readEditRecord(std::string_view(bytes.constData(), static_cast<std::size_t>(bytes.size())));
         if (!record) {
-            QString aside = path + QStringLiteral(".damaged");
-            for (int i = 2; QFile::exists(aside); ++i) aside = path + QStringLiteral(".damaged%1").arg(i);
+            QString aside = path + u".damaged"_s;
+            for (int i = 2; QFile::exists(aside); ++i) aside = path + u".damaged%1"_s.arg(i);
             QFile::rename(path, aside);
             emit failed(record.error());
             continue;

@@ -19,6 +19,7 @@
 #include "widgets/edit/move_hint.h"
 #include "widgets/edit/op_tray.h"
 #include "widgets/edit/schedule_text.h"
+#include "widgets/literals.h"
 #include "widgets/numbers.h"
 #include "widgets/record/record_process.h"
 #include "widgets/style.h"
@@ -31,226 +32,226 @@ std::vector<ActionEntry> EditController::actionTable()
     return {
         {.id = "undo",
          .group = ActionGroup::EditUndo,
-         .text = tr("&Undo"),
+         .text = u"&Undo"_s,
          .keys = "Ctrl+Z",
-         .tooltip = tr("Undoes the last change to the order"),
+         .tooltip = u"Undoes the last change to the order"_s,
          .needs = Needs::Nothing,
-         .missing = tr("Nothing has changed.")},
+         .missing = u"Nothing has changed."_s},
         {.id = "redo",
          .group = ActionGroup::EditUndo,
-         .text = tr("&Redo"),
+         .text = u"&Redo"_s,
          .keys = "Ctrl+Shift+Z|Ctrl+Y",
-         .tooltip = tr("Redoes the change undone last"),
+         .tooltip = u"Redoes the change undone last"_s,
          .needs = Needs::Nothing,
-         .missing = tr("Nothing has been undone.")},
+         .missing = u"Nothing has been undone."_s},
         {.id = "cutOps",
          .group = ActionGroup::Order,
-         .text = tr("C&ut"),
+         .text = u"C&ut"_s,
          .keys = "Ctrl+X",
-         .tooltip = tr("Removes the selected ops; the first Paste puts them back, further ones paste them for the "
-                       "following microbatches"),
+         .tooltip = u"Removes the selected ops; the first Paste puts them back, further ones paste them for the "
+                    "following microbatches"_s,
          .needs = Needs::Editing},
         {.id = "copyOps",
          .group = ActionGroup::Order,
-         .text = tr("&Copy the pattern"),
-         .button = tr("Copy"),
+         .text = u"&Copy the pattern"_s,
+         .button = u"Copy"_s,
          .keys = "Ctrl+Ins",
-         .tooltip = tr("Ctrl+C on the canvas. Copies the selected ops with their ranks and rhythm"),
+         .tooltip = u"Ctrl+C on the canvas. Copies the selected ops with their ranks and rhythm"_s,
          .needs = Needs::Editing},
         {.id = "pasteOps",
          .group = ActionGroup::Order,
-         .text = tr("&Paste for the next microbatch"),
-         .button = tr("Paste"),
+         .text = u"&Paste for the next microbatch"_s,
+         .button = u"Paste"_s,
          .keys = "Ctrl+V",
-         .tooltip = tr("Pastes the pattern one period later for the next microbatch; again for the one after"),
+         .tooltip = u"Pastes the pattern one period later for the next microbatch; again for the one after"_s,
          .needs = Needs::Editing,
-         .missing = tr("Nothing has been copied.")},
+         .missing = u"Nothing has been copied."_s},
         {.id = "removeOps",
          .group = ActionGroup::Order,
-         .text = tr("Remo&ve"),
-         .button = tr("Remove"),
+         .text = u"Remo&ve"_s,
+         .button = u"Remove"_s,
          .keys = "Delete",
-         .tooltip = tr("Removes the selected ops; those the schedule needs go to the tray"),
+         .tooltip = u"Removes the selected ops; those the schedule needs go to the tray"_s,
          .needs = Needs::Editing},
         {.id = "insertDelay",
          .group = ActionGroup::Order,
          .line = true,
-         .text = tr("Insert &delay before it"),
-         .button = tr("Insert delay"),
+         .text = u"Insert &delay before it"_s,
+         .button = u"Insert delay"_s,
          .keys = "Shift+D",
-         .tooltip = tr("An intended delay, as long as the op"),
+         .tooltip = u"An intended delay, as long as the op"_s,
          .needs = Needs::Editing},
         {.id = "splitBackward",
          .group = ActionGroup::Order,
-         .text = tr("&Split B into I and W"),
-         .button = tr("Split B"),
+         .text = u"&Split B into I and W"_s,
+         .button = u"Split B"_s,
          .keys = "B",
-         .tooltip = tr("The weight gradient follows the input gradient and can be moved on its own"),
+         .tooltip = u"The weight gradient follows the input gradient and can be moved on its own"_s,
          .needs = Needs::Editing,
-         .missing = tr("Select a full backward (B) first.")},
+         .missing = u"Select a full backward (B) first."_s},
         {.id = "mergeBackward",
          .group = ActionGroup::Order,
-         .text = tr("&Merge I and W into B"),
-         .button = tr("Merge I, W"),
+         .text = u"&Merge I and W into B"_s,
+         .button = u"Merge I, W"_s,
          .keys = "Shift+B",
-         .tooltip = tr("One full backward in place of the input gradient"),
+         .tooltip = u"One full backward in place of the input gradient"_s,
          .needs = Needs::Editing,
-         .missing = tr("Select an input gradient (I) or weight gradient (W) first.")},
+         .missing = u"Select an input gradient (I) or weight gradient (W) first."_s},
         {.id = "insertRecompute",
          .group = ActionGroup::Order,
-         .text = tr("&Recompute before its backward"),
-         .button = tr("Recompute"),
+         .text = u"&Recompute before its backward"_s,
+         .button = u"Recompute"_s,
          .keys = "Shift+R",
-         .tooltip = tr("Inserts R before the backward, so the forward keeps only its input"),
+         .tooltip = u"Inserts R before the backward, so the forward keeps only its input"_s,
          .needs = Needs::Editing},
         {.id = "swapOps",
          .group = ActionGroup::Order,
-         .text = tr("S&wap the two ops"),
-         .button = tr("Swap"),
+         .text = u"S&wap the two ops"_s,
+         .button = u"Swap"_s,
          .keys = "Shift+X",
-         .tooltip = tr("Swaps the two selected ops of one rank"),
+         .tooltip = u"Swaps the two selected ops of one rank"_s,
          .needs = Needs::Editing,
-         .missing = tr("Select two ops of one rank first.")},
+         .missing = u"Select two ops of one rank first."_s},
         {.id = "fillGap",
          .group = ActionGroup::Order,
-         .text = tr("&Fill W here"),
-         .button = tr("Fill W here"),
+         .text = u"&Fill W here"_s,
+         .button = u"Fill W here"_s,
          .keys = "Shift+W",
-         .tooltip = tr("Moves weight gradients that fit into the selected gap, or the one before the selected op"),
+         .tooltip = u"Moves weight gradients that fit into the selected gap, or the one before the selected op"_s,
          .needs = Needs::Editing,
-         .missing = tr("Select a gap first: click idle time or the op after it.")},
+         .missing = u"Select a gap first: click idle time or the op after it."_s},
         {.id = "snapOps",
          .group = ActionGroup::Order,
-         .text = tr("S&nap to the earliest place"),
-         .button = tr("Snap"),
+         .text = u"S&nap to the earliest place"_s,
+         .button = u"Snap"_s,
          .keys = "Shift+S",
-         .tooltip = tr("Moves each selected op to where it can start earliest"),
+         .tooltip = u"Moves each selected op to where it can start earliest"_s,
          .needs = Needs::Editing},
         {.id = "snapAll",
          .group = ActionGroup::Order,
-         .text = tr("Snap &all"),
+         .text = u"Snap &all"_s,
          .keys = "Ctrl+Alt+S",
-         .tooltip = tr("Each rank runs the op whose inputs arrived first; memory may grow"),
+         .tooltip = u"Each rank runs the op whose inputs arrived first; memory may grow"_s,
          .needs = Needs::Editing},
         {.id = "rankAbove",
          .group = ActionGroup::Order,
          .line = true,
-         .text = tr("Move to the rank a&bove"),
+         .text = u"Move to the rank a&bove"_s,
          .keys = "Ctrl+Up",
-         .tooltip = tr("Only to a rank with a copy of its stage; a delay can go anywhere"),
+         .tooltip = u"Only to a rank with a copy of its stage; a delay can go anywhere"_s,
          .needs = Needs::Editing},
         {.id = "rankBelow",
          .group = ActionGroup::Order,
-         .text = tr("Move to the rank be&low"),
+         .text = u"Move to the rank be&low"_s,
          .keys = "Ctrl+Down",
-         .tooltip = tr("Only to a rank with a copy of its stage; a delay can go anywhere"),
+         .tooltip = u"Only to a rank with a copy of its stage; a delay can go anywhere"_s,
          .needs = Needs::Editing},
         {.id = "goThere",
          .group = ActionGroup::Order,
-         .text = tr("&Go to the nearest valid place"),
+         .text = u"&Go to the nearest valid place"_s,
          .keys = "Ctrl+.",
-         .tooltip = tr("For the op that was dropped at an invalid place"),
+         .tooltip = u"For the op that was dropped at an invalid place"_s,
          .needs = Needs::Editing,
-         .missing = tr("No op was dropped at an invalid place.")},
+         .missing = u"No op was dropped at an invalid place."_s},
         {.id = "carryThere",
          .group = ActionGroup::Order,
-         .text = tr("Carr&y its dependants along"),
+         .text = u"Carr&y its dependants along"_s,
          .keys = "Ctrl+Shift+.|Ctrl+>",
-         .tooltip = tr("Leaves the dropped op there and moves its dependants as far as needed"),
+         .tooltip = u"Leaves the dropped op there and moves its dependants as far as needed"_s,
          .needs = Needs::Editing,
-         .missing = tr("No op was dropped at an invalid place.")},
+         .missing = u"No op was dropped at an invalid place."_s},
         {.id = "chooseMicrobatch",
          .group = ActionGroup::Order,
          .line = true,
-         .text = tr("Select its m&icrobatch"),
+         .text = u"Select its m&icrobatch"_s,
          .keys = "Ctrl+D",
-         .tooltip = tr("Selects all ops of the same microbatch, to copy or move them together"),
+         .tooltip = u"Selects all ops of the same microbatch, to copy or move them together"_s,
          .needs = Needs::Editing},
         {.id = "chooseRank",
          .group = ActionGroup::Order,
-         .text = tr("Select its rank"),
+         .text = u"Select its rank"_s,
          .keys = "Ctrl+Alt+A",
-         .tooltip = tr("Selects all ops of the same rank"),
+         .tooltip = u"Selects all ops of the same rank"_s,
          .needs = Needs::Editing},
         {.id = "chooseAll",
          .group = ActionGroup::Order,
-         .text = tr("Select all"),
+         .text = u"Select all"_s,
          .keys = "Ctrl+A",
-         .tooltip = tr("Selects every op"),
+         .tooltip = u"Selects every op"_s,
          .needs = Needs::Editing},
         {.id = "extendLeft",
          .group = ActionGroup::Order,
-         .text = tr("Extend the selection to the previous op"),
+         .text = u"Extend the selection to the previous op"_s,
          .keys = "Shift+Left",
          .needs = Needs::Editing},
         {.id = "extendRight",
          .group = ActionGroup::Order,
-         .text = tr("Extend the selection to the next op"),
+         .text = u"Extend the selection to the next op"_s,
          .keys = "Shift+Right",
          .needs = Needs::Editing},
         {.id = "microbatches",
          .group = ActionGroup::Order,
          .line = true,
-         .text = tr("Micr&obatches…"),
+         .text = u"Micr&obatches…"_s,
          .keys = "Ctrl+Alt+M",
-         .tooltip = tr("Changes their number, where the order has a repeating pattern"),
+         .tooltip = u"Changes their number, where the order has a repeating pattern"_s,
          .needs = Needs::Editing},
         {.id = "revertOrder",
          .group = ActionGroup::Order,
-         .text = tr("Back to the original"),
-         .tooltip = tr("One change, which can be undone"),
+         .text = u"Back to the original"_s,
+         .tooltip = u"One change, which can be undone"_s,
          .needs = Needs::Editing,
-         .missing = tr("Nothing has changed.")},
+         .missing = u"Nothing has changed."_s},
         {.id = "scheduleText",
          .group = ActionGroup::Order,
          .line = true,
-         .text = tr("Schedule &text"),
+         .text = u"Schedule &text"_s,
          .keys = "Ctrl+T",
-         .tooltip = tr("The order as editable text under the canvas, kept in sync"),
+         .tooltip = u"The order as editable text under the canvas, kept in sync"_s,
          .checkable = true,
          .needs = Needs::Editing},
         {.id = "ghostOriginal",
          .group = ActionGroup::Order,
-         .text = tr("Outlines of the original"),
+         .text = u"Outlines of the original"_s,
          .keys = "O",
-         .tooltip = tr("Where the ops were, as faint outlines"),
+         .tooltip = u"Where the ops were, as faint outlines"_s,
          .checkable = true,
          .needs = Needs::Editing},
         {.id = "ghostLibrary",
          .group = ActionGroup::Order,
-         .text = tr("Outlines of the library schedule"),
+         .text = u"Outlines of the library schedule"_s,
          .keys = "Shift+O",
-         .tooltip = tr("For the schedule chosen in the side panel"),
+         .tooltip = u"For the schedule chosen in the side panel"_s,
          .checkable = true,
          .needs = Needs::Editing,
-         .missing = tr("Not compared with a library schedule.")},
+         .missing = u"Not compared with a library schedule."_s},
         {.id = "carryAlong",
          .group = ActionGroup::Order,
-         .text = tr("Moves carry dependants along"),
-         .tooltip = tr("Ops that depend on a moved op move later as far as needed; otherwise only that op moves. Hold "
-                       "Shift while dragging to do it once"),
+         .text = u"Moves carry dependants along"_s,
+         .tooltip = u"Ops that depend on a moved op move later as far as needed; otherwise only that op moves. Hold "
+                    "Shift while dragging to do it once"_s,
          .checkable = true,
          .needs = Needs::Editing},
         {.id = "strictMoves",
          .group = ActionGroup::Order,
-         .text = tr("Refuse moves that break the order"),
-         .tooltip = tr("The op moves back and the reason is shown; otherwise it stays and the fault is outlined"),
+         .text = u"Refuse moves that break the order"_s,
+         .tooltip = u"The op moves back and the reason is shown; otherwise it stays and the fault is outlined"_s,
          .checkable = true,
          .needs = Needs::Editing},
         {.id = "newEmpty",
          .group = ActionGroup::ScheduleEdit,
          .at = 10,
-         .text = tr("New e&mpty canvas…"),
+         .text = u"New e&mpty canvas…"_s,
          .keys = "Ctrl+Alt+N",
-         .tooltip = tr("Every op starts in a tray, to be placed by hand")},
+         .tooltip = u"Every op starts in a tray, to be placed by hand"_s},
         {.id = "editMode",
          .group = ActionGroup::ScheduleEdit,
          .at = 30,
-         .text = tr("&Edit the schedule"),
-         .button = tr("Edit"),
+         .text = u"&Edit the schedule"_s,
+         .button = u"Edit"_s,
          .keys = "E",
          .tool = 21,
-         .tooltip = tr("Drag ops along their rank; the order is checked and timed as you drag"),
+         .tooltip = u"Drag ops along their rank; the order is checked and timed as you drag"_s,
          .checkable = true},
     };
 }
@@ -272,19 +273,19 @@ void EditController::connectCommands()
         for (const OpPosition at : m_chosen)
             if (const Op* op = opAt(m_editor->schedule(), at); op != nullptr && isFullBackward(op->kind))
                 backwards.push_back(at);
-        const QString what = backwards.size() > 2 ? countText(static_cast<qint64>(backwards.size()), tr("1 backward"),
-                                                              tr("%L1 backwards"))
-                                                  : names(backwards.empty() ? m_chosen : backwards);
-        apply(tr("Split %1").arg(what), splitBackward(m_editor->schedule(), m_chosen));
+        const QString what = backwards.size() > 2
+                                 ? countText(static_cast<qint64>(backwards.size()), u"1 backward"_s, u"%L1 backwards"_s)
+                                 : names(backwards.empty() ? m_chosen : backwards);
+        apply(u"Split %1"_s.arg(what), splitBackward(m_editor->schedule(), m_chosen));
     });
     on("mergeBackward",
-       whole(tr("Merge %1"), [](const Schedule& s, const std::vector<OpPosition>& p) { return mergeBackward(s, p); }));
-    on("insertRecompute", whole(tr("Recompute %1"), [](const Schedule& s, const std::vector<OpPosition>& p) {
+       whole(u"Merge %1"_s, [](const Schedule& s, const std::vector<OpPosition>& p) { return mergeBackward(s, p); }));
+    on("insertRecompute", whole(u"Recompute %1"_s, [](const Schedule& s, const std::vector<OpPosition>& p) {
            return insertRecompute(s, p);
        }));
     on("swapOps", [this] {
         if (m_chosen.size() == 2)
-            apply(tr("Swap %1").arg(names(m_chosen)), swapTwo(m_editor->schedule(), m_chosen[0], m_chosen[1]));
+            apply(u"Swap %1"_s.arg(names(m_chosen)), swapTwo(m_editor->schedule(), m_chosen[0], m_chosen[1]));
     });
     on("fillGap", [this] { fill(); });
     on("snapOps", [this] { snap(false); });
@@ -345,7 +346,7 @@ void EditController::refreshActions()
     actions["undo"]->setEnabled(m_editor->undoStack()->canUndo());
     actions["redo"]->setEnabled(m_editor->undoStack()->canRedo());
     actions["runEdited"]->setEnabled(m_workspace.shown().mode() == Shown::Mode::Edit && m_editor->valid() && !records);
-    m_panel->setCanRun(!records, tr("A recording is running."));
+    m_panel->setCanRun(!records, u"A recording is running."_s);
     const Schedule& order = m_editor->schedule();
     bool any = false, whole = false, parts = false, compute = false;
     for (const OpPosition at : m_chosen) {
@@ -384,8 +385,8 @@ QString EditController::names(const std::vector<OpPosition>& positions) const
     const QString name = QString::fromStdString(toText(*first));
     return positions.size() == 1 ? name
            : positions.size() == 2
-               ? tr("%1 and %2").arg(name, QString::fromStdString(toText(*opAt(m_editor->schedule(), positions[1]))))
-               : tr("%1 and %2 more").arg(name).arg(positions.size() - 1);
+               ? u"%1 and %2"_s.arg(name, QString::fromStdString(toText(*opAt(m_editor->schedule(), positions[1]))))
+               : u"%1 and %2 more"_s.arg(name).arg(positions.size() - 1);
 }
 
 bool EditController::apply(const QString& text, Result<Edited> change)
@@ -399,7 +400,7 @@ void EditController::refused(const Error& error)
 {
     QString text = QString::fromStdString(error.message);
     if (!text.isEmpty()) text[0] = text[0].toUpper();
-    if (!error.remedy.empty()) text += QStringLiteral("; ") + QString::fromStdString(error.remedy);
+    if (!error.remedy.empty()) text += u"; "_s + QString::fromStdString(error.remedy);
     m_workspace.room().tell(text, 10000);
     const SpanId span = m_chosen.empty() ? noSpan : m_editor->spanAt(m_chosen.front());
     const auto rect = span == noSpan ? std::nullopt : m_workspace.views().timeline->rectOf({0, span});
@@ -420,11 +421,10 @@ void EditController::copy(bool cut)
     m_copies = cut ? -1 : 0; // the first paste puts cut ops back
     const QString what = names(m_chosen);
     if (cut)
-        apply(tr("Cut %1").arg(what), removeOps(m_editor->schedule(), m_chosen));
+        apply(u"Cut %1"_s.arg(what), removeOps(m_editor->schedule(), m_chosen));
     else
         m_workspace.room().tell(
-            tr("Copied %1. Paste inserts them for the next microbatch; paste again for the one after.").arg(what),
-            8000);
+            u"Copied %1. Paste inserts them for the next microbatch; paste again for the one after."_s.arg(what), 8000);
     refreshActions();
 }
 
@@ -437,15 +437,14 @@ void EditController::paste()
     const int microbatch = m_pattern.items.front().op.microbatch + next * m_pattern.microbatches;
     const int shoved = stamped->shoved;
     const bool changed =
-        apply(next == 0 ? tr("Paste back") : tr("Paste for microbatch %1").arg(microbatch), std::move(stamped->edited));
+        apply(next == 0 ? u"Paste back"_s : u"Paste for microbatch %1"_s.arg(microbatch), std::move(stamped->edited));
     m_copies = next;
     if (!changed)
-        m_workspace.room().tell(tr("Microbatch %1 is already there").arg(microbatch), 6000);
+        m_workspace.room().tell(u"Microbatch %1 is already there"_s.arg(microbatch), 6000);
     else if (shoved > 0)
-        m_workspace.room().tell(tr("Pasted for microbatch %1; %2")
-                                    .arg(microbatch)
-                                    .arg(countText(static_cast<qint64>(shoved), tr("1 op of its ranks moved later"),
-                                                   tr("%L1 ops of its ranks moved later"))),
+        m_workspace.room().tell(u"Pasted for microbatch %1; %2"_s.arg(microbatch)
+                                    .arg(countText(static_cast<qint64>(shoved), u"1 op of its ranks moved later"_s,
+                                                   u"%L1 ops of its ranks moved later"_s)),
                                 6000);
 }
 
@@ -453,7 +452,7 @@ void EditController::remove()
 {
     const bool delay = m_chosen.size() == 1 && opAt(m_editor->schedule(), m_chosen.front()) != nullptr &&
                        isDelay(opAt(m_editor->schedule(), m_chosen.front())->kind);
-    apply(delay ? tr("Remove delay on rank %1").arg(m_chosen.front().rank) : tr("Remove %1").arg(names(m_chosen)),
+    apply(delay ? u"Remove delay on rank %1"_s.arg(m_chosen.front().rank) : u"Remove %1"_s.arg(names(m_chosen)),
           removeOps(m_editor->schedule(), m_chosen));
 }
 
@@ -471,7 +470,7 @@ void EditController::fill()
     RowGap gap = m_gap;
     if (!gap.valid() && m_chosen.size() == 1)
         gap = gapBefore(m_editor->times(), m_chosen.front().rank, m_chosen.front().position);
-    apply(tr("Fill a gap of rank %1").arg(gap.rank),
+    apply(u"Fill a gap of rank %1"_s.arg(gap.rank),
           fillGap(m_editor->schedule(), m_editor->costs(), m_editor->times(), gap));
 }
 
@@ -480,13 +479,13 @@ void EditController::snap(bool all)
     if (!m_editor->active()) return;
     if (all) {
         Edited next{earliestOrder(m_editor->schedule(), m_editor->costs()), {}};
-        if (!apply(tr("Snap all to the earliest place"), std::move(next)))
-            m_workspace.room().tell(tr("Every op is already where it can start earliest"), 6000);
+        if (!apply(u"Snap all to the earliest place"_s, std::move(next)))
+            m_workspace.room().tell(u"Every op is already where it can start earliest"_s, 6000);
         return;
     }
-    if (!apply(tr("Snap %1 to the earliest place").arg(names(m_chosen)),
+    if (!apply(u"Snap %1 to the earliest place"_s.arg(names(m_chosen)),
                snapToEarliest(m_editor->schedule(), m_editor->costs(), m_editor->times(), m_chosen)))
-        m_workspace.room().tell(tr("It is already where it can start earliest"), 6000);
+        m_workspace.room().tell(u"It is already where it can start earliest"_s, 6000);
 }
 
 void EditController::toRank(int by)
@@ -511,7 +510,7 @@ void EditController::toRank(int by)
                last = times.start.begin() + static_cast<std::ptrdiff_t>(times.indexOf(target + 1, 0));
     const auto at =
         std::lower_bound(first, last, times.start[times.indexOf(from.rank, static_cast<std::size_t>(from.position))]);
-    apply(tr("Move %1 to rank %2").arg(QString::fromStdString(toText(*op))).arg(target),
+    apply(u"Move %1 to rank %2"_s.arg(QString::fromStdString(toText(*op))).arg(target),
           moveToRank(m_editor->schedule(), from, target, static_cast<int>(at - first)));
 }
 
@@ -575,7 +574,7 @@ void EditController::place(const std::vector<Op>& ops)
         if (ops.size() > 1) times = simulateRelaxed(change.schedule, m_editor->costs());
     }
     const QString name = QString::fromStdString(toText(ops.front()));
-    apply(ops.size() == 1 ? tr("Place %1").arg(name) : tr("Place %1 and %2 more").arg(name).arg(ops.size() - 1),
+    apply(ops.size() == 1 ? u"Place %1"_s.arg(name) : u"Place %1 and %2 more"_s.arg(name).arg(ops.size() - 1),
           std::move(change));
 }
 
@@ -593,7 +592,7 @@ void EditController::placeAll()
     std::vector<std::size_t> placed;
     for (const auto& row : m_editor->schedule().order) placed.push_back(row.size());
     next = earliestOrder(next, m_editor->costs(), placed);
-    apply(countText(static_cast<qint64>(left.size()), tr("Place 1 op"), tr("Place %L1 ops")),
+    apply(countText(static_cast<qint64>(left.size()), u"Place 1 op"_s, u"Place %L1 ops"_s),
           Edited{std::move(next), {}});
 }
 
@@ -609,7 +608,7 @@ bool EditController::changeMicrobatches(int count)
         refused(next.error());
         return false;
     }
-    return apply(countText(count, tr("Change to 1 microbatch"), tr("Change to %L1 microbatches")),
+    return apply(countText(count, u"Change to 1 microbatch"_s, u"Change to %L1 microbatches"_s),
                  Edited{std::move(*next), {}});
 }
 
@@ -618,7 +617,7 @@ void EditController::askMicrobatches()
     if (!m_editor->active()) return;
     bool ok = false;
     const int count =
-        QInputDialog::getInt(m_workspace.window(), tr("Microbatches"), tr("Number of microbatches per step:"),
+        QInputDialog::getInt(m_workspace.window(), u"Microbatches"_s, u"Number of microbatches per step:"_s,
                              m_editor->schedule().microbatches, 1, 65536, 1, &ok);
     if (ok) changeMicrobatches(count);
 }
@@ -626,17 +625,17 @@ void EditController::askMicrobatches()
 void EditController::askEmpty()
 {
     auto* dialog = new QDialog(m_workspace.window());
-    dialog->setObjectName(QStringLiteral("newEmpty"));
+    dialog->setObjectName(u"newEmpty"_s);
     dialog->setAttribute(Qt::WA_DeleteOnClose);
-    dialog->setWindowTitle(tr("New empty canvas"));
+    dialog->setWindowTitle(u"New empty canvas"_s);
     auto* layout = new QVBoxLayout(dialog);
     layout->setContentsMargins(20, 18, 20, 16);
     layout->setSpacing(12);
     layout->addWidget(
-        makeLabel(tr("Every op starts in a tray under the canvas, to be placed by hand."), "secondary", dialog));
+        makeLabel(u"Every op starts in a tray under the canvas, to be placed by hand."_s, "secondary", dialog));
     auto* form = new QFormLayout;
     QSpinBox* boxes[3] = {};
-    const QString words[3] = {tr("Ranks"), tr("Stages"), tr("Microbatches")};
+    const QString words[3] = {u"Ranks"_s, u"Stages"_s, u"Microbatches"_s};
     const int values[3] = {2, 2, 2}, most[3] = {1024, 4096, 4096};
     for (int i = 0; i < 3; ++i) {
         boxes[i] = new QSpinBox(dialog);
@@ -645,14 +644,14 @@ void EditController::askEmpty()
         boxes[i]->setAccessibleName(words[i]);
         form->addRow(words[i], boxes[i]);
     }
-    boxes[1]->setToolTip(tr("Stage s is on rank s mod ranks."));
+    boxes[1]->setToolTip(u"Stage s is on rank s mod ranks."_s);
     connect(boxes[0], &QSpinBox::valueChanged, boxes[1], [stages = boxes[1]](int ranks) {
         stages->setValue(std::max(ranks, stages->value() / std::max(1, ranks) * ranks));
     });
     layout->addLayout(form);
     auto* buttons = new QDialogButtonBox(QDialogButtonBox::Ok | QDialogButtonBox::Cancel, dialog);
-    buttons->button(QDialogButtonBox::Ok)->setText(tr("Start"));
-    buttons->button(QDialogButtonBox::Ok)->setObjectName(QStringLiteral("primary"));
+    buttons->button(QDialogButtonBox::Ok)->setText(u"Start"_s);
+    buttons->button(QDialogButtonBox::Ok)->setObjectName(u"primary"_s);
     layout->addWidget(buttons);
     connect(buttons, &QDialogButtonBox::rejected, dialog, &QDialog::reject);
     connect(buttons, &QDialogButtonBox::accepted, dialog, [this, dialog, r = boxes[0], s = boxes[1], m = boxes[2]] {
@@ -683,7 +682,7 @@ void EditController::newEmpty(int ranks, int stages, int microbatches)
         m_workspace.banner()->showError(QString(), run.error());
         return;
     }
-    run->info.name = tr("canvas %1 × %2").arg(ranks).arg(microbatches).toStdString();
+    run->info.name = u"canvas %1 × %2"_s.arg(ranks).arg(microbatches).toStdString();
     editRun(std::move(*run), {}, nothing);
 }
 
@@ -703,7 +702,7 @@ bool EditController::editIncomplete(const Schedule& order, const QString& name)
     whole = earliestOrder(whole, CostModel::uniform(whole));
     auto run = simulatedRun(whole, CostModel::uniform(whole));
     if (!run) return false;
-    run->info.name = !name.isEmpty() ? name.toStdString() : whole.name.empty() ? tr("order").toStdString() : whole.name;
+    run->info.name = !name.isEmpty() ? name.toStdString() : whole.name.empty() ? u"order"_s.toStdString() : whole.name;
     editRun(std::move(*run), {}, order);
     return true;
 }

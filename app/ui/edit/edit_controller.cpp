@@ -22,6 +22,7 @@
 #include "widgets/edit/op_tray.h"
 #include "widgets/edit/schedule_editor.h"
 #include "widgets/edit/schedule_text.h"
+#include "widgets/literals.h"
 #include "widgets/memory/memory_view.h"
 #include "widgets/timeline/legend.h"
 #include "widgets/timeline/timeline_view.h"
@@ -35,7 +36,7 @@ EditController::EditController(Workspace& workspace)
       m_explaining(workspace.jobs()), m_completing(workspace.jobs()), m_recognising(workspace.jobs()),
       m_referencing(workspace.jobs())
 {
-    m_panel->setAccessibleName(tr("Edited schedule"));
+    m_panel->setAccessibleName(u"Edited schedule"_s);
     m_autosave = new EditAutosave(workspace.jobs(), this);
     buildDeck();
     connectAll();
@@ -81,7 +82,7 @@ void EditController::buildDeck()
 {
     auto* rows = qobject_cast<QSplitter*>(m_workspace.views().timeline->parentWidget());
     m_deck = new QSplitter(Qt::Vertical);
-    m_deck->setObjectName(QStringLiteral("editDeck"));
+    m_deck->setObjectName(u"editDeck"_s);
     m_deck->setHandleWidth(1);
     m_deck->setChildrenCollapsible(false);
     m_tray = new OpTray(m_deck);
@@ -115,13 +116,10 @@ void EditController::connectAll()
     shown.setCaptions(Shown::Mode::Edit, [this]() -> Shown::Captions {
         if (!m_source) return {};
         const QString title = runTitle(m_source->run->info); // of a lesson: the order is the learner's from the start
-        return {m_keptElsewhere
-                    ? title
-                    : tr("%1 (edited)%2").arg(title, m_editor->changed() ? QStringLiteral(" *") : QString()),
-                tr(", simulated as you edit"),
-                tr("model: %1")
-                    .arg(QString::fromStdString(m_editor->costs().origin.empty() ? std::string("costs of the run")
-                                                                                 : m_editor->costs().origin))};
+        return {m_keptElsewhere ? title : u"%1 (edited)%2"_s.arg(title, m_editor->changed() ? u" *"_s : QString()),
+                u", simulated as you edit"_s,
+                u"model: %1"_s.arg(QString::fromStdString(
+                    m_editor->costs().origin.empty() ? std::string("costs of the run") : m_editor->costs().origin))};
     });
     connect(&m_workspace, &Workspace::actionsRefreshed, this, &EditController::refreshActions);
     connect(&m_workspace, &Workspace::themeChanged, this, &EditController::applyTheme);
@@ -139,7 +137,7 @@ void EditController::connectAll()
         }
     });
     connect(m_text, &ScheduleText::typed, this, [this](const Schedule& schedule, int session) {
-        if (m_editor->active()) m_editor->replace(tr("Type in the text"), schedule, session);
+        if (m_editor->active()) m_editor->replace(u"Type in the text"_s, schedule, session);
     });
     connect(m_text, &ScheduleText::caretMoved, this, [this](OpPosition at) {
         if (!m_editor->active() || opAt(m_editor->schedule(), at) == nullptr ||
@@ -246,7 +244,7 @@ void EditController::begun(const std::shared_ptr<const RunView>& source, const S
     m_originalPicture = m_picture;
     if (m_left && m_left->file == source->ref.file && m_left->id == source->ref.id &&
         m_left->schedule.order.size() == schedule.order.size())
-        m_editor->replace(tr("Restore the unfinished edit"), m_left->schedule);
+        m_editor->replace(u"Restore the unfinished edit"_s, m_left->schedule);
     m_left.reset();
     makeReference();
     fitDeck(true);
@@ -260,23 +258,17 @@ static QString splitNote(const BackwardCosts& complete)
     const auto sourceAt = [&](std::optional<std::size_t> place) { return place ? &complete.sources[*place] : nullptr; };
     const auto nameOf = [](const SplitSource& source) {
         if (source.basis == SplitBasis::Run && source.run)
-            return EditController::tr("run %1, %2, which has the same setup")
-                .arg(source.run->id)
-                .arg(runTitle(*source.run));
-        return source.basis == SplitBasis::Layers ? EditController::tr("the run's layers, which were timed one by one")
-                                                  : EditController::tr("the shape of the model");
+            return u"run %1, %2, which has the same setup"_s.arg(source.run->id).arg(runTitle(*source.run));
+        return source.basis == SplitBasis::Layers ? u"the run's layers, which were timed one by one"_s
+                                                  : u"the shape of the model"_s;
     };
     const SplitSource* times = sourceAt(complete.use.times);
     const SplitSource* memory = sourceAt(complete.use.memory);
-    QString text =
-        times ? EditController::tr("I and W were not measured in this run: B is split as in %1.").arg(nameOf(*times))
-              : EditController::tr("I and W were not measured in this run: each is taken as half of B.");
-    if (memory && memory != times)
-        text += QLatin1Char(' ') + EditController::tr("What I frees is as in %1.").arg(nameOf(*memory));
+    QString text = times ? u"I and W were not measured in this run: B is split as in %1."_s.arg(nameOf(*times))
+                         : u"I and W were not measured in this run: each is taken as half of B."_s;
+    if (memory && memory != times) text += u' ' + u"What I frees is as in %1."_s.arg(nameOf(*memory));
     if (!times || times->basis == SplitBasis::Shape)
-        text +=
-            QLatin1Char(' ') +
-            EditController::tr("Record a split schedule with this model, such as ZB-H1, and they are taken from it.");
+        text += u' ' + u"Record a split schedule with this model, such as ZB-H1, and they are taken from it."_s;
     return text;
 }
 
@@ -342,7 +334,7 @@ void EditController::keepLeft()
     if (m_keptElsewhere || !m_editor->changed() || (m_kept && *m_kept == order)) return;
     if (!m_editor->complete() || !validate(order).valid()) {
         m_left = Left{m_source->ref.file, m_source->ref.id, order};
-        m_workspace.banner()->showNote(tr("The order still has a fault. Edit the same run again to restore it."));
+        m_workspace.banner()->showNote(u"The order still has a fault. Edit the same run again to restore it."_s);
         return;
     }
     ++m_keeping;
@@ -350,7 +342,7 @@ void EditController::keepLeft()
         this,
         [schedule = std::make_shared<const Schedule>(order),
          costs = std::make_shared<const CostModel>(m_editor->costs()),
-         name = tr("%1 (edited)").arg(runTitle(m_source->run->info)).toStdString()]() -> Result<std::shared_ptr<Run>> {
+         name = u"%1 (edited)"_s.arg(runTitle(m_source->run->info)).toStdString()]() -> Result<std::shared_ptr<Run>> {
             STAGEWRIGHT_TRY(auto run, simulatedRun(*schedule, *costs));
             run.info.name = name;
             return std::make_shared<Run>(std::move(run));

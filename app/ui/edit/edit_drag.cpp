@@ -10,6 +10,7 @@
 #include "app/ui/workspace/workspace.h"
 #include "schedules/edit/missing_collectives.h"
 #include "widgets/edit/move_hint.h"
+#include "widgets/literals.h"
 #include "widgets/numbers.h"
 #include "widgets/timeline/timeline_view.h"
 
@@ -21,17 +22,17 @@ constexpr std::size_t explainLimit = 4000; // up to this many ops, a refused pla
 // The result of the drag, over the ghosts.
 void showLabel(TimelineView* view, const Theme& theme, const QString& text, bool valid, const QRectF& at)
 {
-    auto* label = view->findChild<QLabel*>(QStringLiteral("dragLabel"));
+    auto* label = view->findChild<QLabel*>(u"dragLabel"_s);
     if (label == nullptr) {
         label = new QLabel(view);
-        label->setObjectName(QStringLiteral("dragLabel"));
+        label->setObjectName(u"dragLabel"_s);
         label->setTextFormat(Qt::PlainText);
         label->setAttribute(Qt::WA_TransparentForMouseEvents);
     }
     const QColor fill = valid ? theme.better : theme.critical;
     label->setStyleSheet(
-        QStringLiteral("QLabel { background: %1; color: %2; border-radius: 4px; padding: 3px 9px; font-weight: 600; }")
-            .arg(fill.name(), (theme.dark ? theme.canvas : theme.onAccent).name()));
+        u"QLabel { background: %1; color: %2; border-radius: 4px; padding: 3px 9px; font-weight: 600; }"_s.arg(
+            fill.name(), (theme.dark ? theme.canvas : theme.onAccent).name()));
     label->setText(text);
     label->adjustSize();
     const int x = std::clamp(static_cast<int>(at.left()), static_cast<int>(gutterFor(view->width())),
@@ -45,14 +46,14 @@ void showLabel(TimelineView* view, const Theme& theme, const QString& text, bool
 
 void hideLabel(TimelineView* view)
 {
-    if (auto* label = view->findChild<QLabel*>(QStringLiteral("dragLabel"))) label->hide();
+    if (auto* label = view->findChild<QLabel*>(u"dragLabel"_s)) label->hide();
 }
 
 QString onTwoLines(const MoveRefusal& why, const Op& op)
 {
     QString text = QString::fromStdString(why.sentence(op));
-    const auto at = text.lastIndexOf(QStringLiteral(". "));
-    if (at > 0) text.replace(at, 2, QStringLiteral(".\n"));
+    const auto at = text.lastIndexOf(u". "_s);
+    if (at > 0) text.replace(at, 2, u".\n"_s);
     return text;
 }
 
@@ -79,7 +80,7 @@ void EditController::connectDrag()
         if (op == nullptr) return;
         const Op moving = *op;
         if (m_chosen.size() > 1) {
-            m_editor->apply(tr("Nudge %1").arg(names(m_chosen)), moveOps(m_editor->schedule(), m_chosen, by),
+            m_editor->apply(u"Nudge %1"_s.arg(names(m_chosen)), moveOps(m_editor->schedule(), m_chosen, by),
                             static_cast<int>(m_chosen.size()));
             return;
         }
@@ -87,7 +88,7 @@ void EditController::connectDrag()
             if (position + by < 0 ||
                 position + by >= static_cast<int>(m_editor->schedule().order[static_cast<std::size_t>(rank)].size()))
                 return;
-            m_editor->apply(tr("Nudge %1 on rank %2").arg(QString::fromStdString(toText(moving))).arg(rank),
+            m_editor->apply(u"Nudge %1 on rank %2"_s.arg(QString::fromStdString(toText(moving))).arg(rank),
                             moveCarrying(m_editor->schedule(), from, position + by));
             return;
         }
@@ -140,8 +141,7 @@ void EditController::dragged(int rank, int from, int toRank, int to)
         m_editor->cancelPreview();
         m_workspace.views().timeline->setPreview(nullptr);
         QString message = QString::fromStdString(change.error().message);
-        if (!change.error().remedy.empty())
-            message += QLatin1Char('\n') + QString::fromStdString(change.error().remedy);
+        if (!change.error().remedy.empty()) message += u'\n' + QString::fromStdString(change.error().remedy);
         tellDrag(message, false, rank, toRank, to, {rank, from});
         return;
     }
@@ -155,9 +155,9 @@ void EditController::dragged(int rank, int from, int toRank, int to)
     if (m_editor->timeline()) m_workspace.views().timeline->setPreview(makePanel(m_editor->timeline(), options));
     if (m_editor->valid() || !m_editor->committedValid()) {
         const EditFigures& now = m_editor->figures();
-        QString message = unmoved ? tr("no change")
+        QString message = unmoved ? u"no change"_s
                           : now.makespan == before.makespan
-                              ? tr("same time")
+                              ? u"same time"_s
                               : signedDurationText(now.makespan - before.makespan, units());
         Bytes change2 = 0; // the rank whose peak changes most
         std::size_t changed = 0;
@@ -167,12 +167,10 @@ void EditController::dragged(int rank, int from, int toRank, int to)
                 changed = r;
             }
         if (change2 != 0)
-            message += tr(" · peak of rank %1 %2%3")
-                           .arg(changed)
-                           .arg(change2 < 0 ? QString(QChar(0x2212)) : QStringLiteral("+"),
-                                bytesText(std::abs(change2), units()));
+            message += u" · peak of rank %1 %2%3"_s.arg(changed).arg(change2 < 0 ? QString(QChar(0x2212)) : u"+"_s,
+                                                                     bytesText(std::abs(change2), units()));
         if (!m_editor->valid())
-            message += QLatin1Char('\n') + QString::fromStdString(m_editor->validation().faults.front().message);
+            message += u'\n' + QString::fromStdString(m_editor->validation().faults.front().message);
         tellDrag(message, m_editor->valid(), rank, toRank, to, there);
         return;
     }
@@ -242,8 +240,7 @@ QString EditController::dragName(int rank, int from, int toRank) const
     const QString name = m_chosen.size() > 1 && toRank == rank ? names(m_chosen)
                          : op != nullptr                       ? QString::fromStdString(toText(*op))
                                                                : QString();
-    return toRank == rank ? tr("Move %1 on rank %2").arg(name).arg(rank)
-                          : tr("Move %1 to rank %2").arg(name).arg(toRank);
+    return toRank == rank ? u"Move %1 on rank %2"_s.arg(name).arg(rank) : u"Move %1 to rank %2"_s.arg(name).arg(toRank);
 }
 
 void EditController::dropped(int rank, int from, int toRank, int to)
@@ -267,7 +264,7 @@ void EditController::dropped(int rank, int from, int toRank, int to)
         if (alone)
             explain({rank, from}, to, false);
         else
-            m_workspace.room().tell(tr("%1 would break the order, so nothing moved").arg(text), 6000);
+            m_workspace.room().tell(u"%1 would break the order, so nothing moved"_s.arg(text), 6000);
         return;
     }
     m_refusedFrom = {};
@@ -306,7 +303,7 @@ void EditController::trayDragged(const Op& op, const QPoint& at)
         const auto row = view->rowRect(place->panel, place->rank);
         if (row)
             showLabel(view, m_workspace.theme(),
-                      tr("%1 belongs to stage %2, which is on rank %3").arg(name).arg(op.stage).arg(own), false,
+                      u"%1 belongs to stage %2, which is on rank %3"_s.arg(name).arg(op.stage).arg(own), false,
                       QRectF(pointer.x(), row->top(), 10, row->height()));
         return;
     }
@@ -323,7 +320,7 @@ void EditController::trayDragged(const Op& op, const QPoint& at)
     const auto wrong = std::find_if(faults.begin(), faults.end(), [](const Fault& fault) {
         return fault.kind != FaultKind::Count && fault.kind != FaultKind::Deadlock;
     });
-    tellDrag(wrong == faults.end() ? tr("Place %1 here").arg(name) : QString::fromStdString(wrong->message),
+    tellDrag(wrong == faults.end() ? u"Place %1 here"_s.arg(name) : QString::fromStdString(wrong->message),
              wrong == faults.end(), own, own, place->position, there);
 }
 
@@ -339,10 +336,10 @@ void EditController::trayDropped(const Op& op, const QPoint& at)
     if (!place) return;
     if (place->rank != own) {
         m_workspace.room().tell(
-            tr("%1 belongs to stage %2, which is on rank %3; drop it there").arg(name).arg(op.stage).arg(own), 6000);
+            u"%1 belongs to stage %2, which is on rank %3; drop it there"_s.arg(name).arg(op.stage).arg(own), 6000);
         return;
     }
-    apply(tr("Place %1").arg(name), insertOps(m_editor->schedule(), own, place->position, {op}));
+    apply(u"Place %1"_s.arg(name), insertOps(m_editor->schedule(), own, place->position, {op}));
 }
 
 // The card at the op. `made`: the move was made and can be undone; otherwise it was refused.
@@ -366,7 +363,7 @@ void EditController::explain(OpPosition from, int to, bool made)
         QString place = QString::fromStdString(why.where);
         if (!place.isEmpty()) place[0] = place[0].toUpper();
         const QString reason =
-            tr("%1 can't go there: %2").arg(QString::fromStdString(toText(op)), QString::fromStdString(why.reason));
+            u"%1 can't go there: %2"_s.arg(QString::fromStdString(toText(op)), QString::fromStdString(why.reason));
         m_hint->showAt(rect.value_or(QRectF(gutterWidth + 20, rulerHeight + 20, 10, 10)), reason, place,
                        why.goThere >= 0 && why.goThere != from.position, true, made);
         m_workspace.room().tell(m_hint->text(), 10000);
@@ -384,7 +381,7 @@ void EditController::goThere()
     const OpPosition now = positionOf(m_editor->schedule(), m_refusedOp, m_refusedFrom.rank);
     m_hint->hide();
     if (now.valid() && now.position != m_goThere)
-        m_editor->apply(tr("Move %1 to the nearest place").arg(QString::fromStdString(toText(m_refusedOp))),
+        m_editor->apply(u"Move %1 to the nearest place"_s.arg(QString::fromStdString(toText(m_refusedOp))),
                         moveOps(m_editor->schedule(), {now}, m_goThere - now.position));
 }
 
@@ -397,7 +394,7 @@ void EditController::carryAlong()
     auto before = now == m_refusedFrom ? Result<Edited>(Edited{m_editor->schedule(), {}})
                                        : moveOps(m_editor->schedule(), {now}, m_refusedFrom.position - now.position);
     if (before)
-        m_editor->apply(tr("Move %1 with its dependants").arg(QString::fromStdString(toText(m_refusedOp))),
+        m_editor->apply(u"Move %1 with its dependants"_s.arg(QString::fromStdString(toText(m_refusedOp))),
                         moveCarrying(before->schedule, m_refusedFrom, m_refusedTo));
 }
 

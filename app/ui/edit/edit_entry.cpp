@@ -8,6 +8,7 @@
 #include "traces/fit/fit_costs.h"
 #include "traces/report/run_report.h"
 #include "traces/run/simulated_run.h"
+#include "widgets/literals.h"
 #include "widgets/timeline/timeline_view.h"
 
 namespace stagewright {
@@ -23,7 +24,7 @@ void EditController::showEditedDeadlock()
     showDeadlock(m_workspace, std::make_shared<const Schedule>(m_editor->schedule()), {},
                  [this](const Schedule& fixed) {
                      if (m_workspace.shown().mode() == Shown::Mode::Edit)
-                         m_editor->replace(tr("remove the deadlock"), fixed);
+                         m_editor->replace(u"remove the deadlock"_s, fixed);
                  });
 }
 
@@ -100,12 +101,12 @@ void EditController::startEdit(std::optional<Schedule> beginWith)
     emit m_workspace.shown().asked();
     auto schedule = beginWith ? Result<Schedule>(std::move(*beginWith)) : scheduleOfRun(*source->run);
     if (!schedule) {
-        m_workspace.banner()->showRefusal(tr("this run can't be edited"), schedule.error());
+        m_workspace.banner()->showRefusal(u"this run can't be edited"_s, schedule.error());
         return;
     }
     auto costs = costsOf(*source->run);
     if (!costs) {
-        m_workspace.banner()->showRefusal(tr("this run can't be edited"), costs.error());
+        m_workspace.banner()->showRefusal(u"this run can't be edited"_s, costs.error());
         return;
     }
     const CostModel measured = *costs;
@@ -114,8 +115,8 @@ void EditController::startEdit(std::optional<Schedule> beginWith)
     *costs = complete.costs;
     if (costs->origin.empty())
         costs->origin = costs->source == CostSource::Fitted
-                            ? tr("fitted from %1").arg(runTitle(source->run->info)).toStdString()
-                            : tr("unit costs").toStdString();
+                            ? u"fitted from %1"_s.arg(runTitle(source->run->info)).toStdString()
+                            : u"unit costs"_s.toStdString();
     const SpanRef selected = m_workspace.viewState()->selected();
     int rank = -1;
     int position = -1;

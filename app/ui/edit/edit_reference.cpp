@@ -18,6 +18,7 @@
 #include "schedules/timeline/timeline_of.h"
 #include "traces/run/simulated_run.h"
 #include "widgets/edit/schedule_text.h"
+#include "widgets/literals.h"
 #include "widgets/numbers.h"
 #include "widgets/preferences/preferences.h"
 
@@ -46,11 +47,10 @@ QString titleOf(std::string_view name)
     auto info = findSchedule(name.substr(0, name.find_first_of(":,")));
     QString title = info ? QString::fromUtf8((*info)->title.data(), static_cast<qsizetype>((*info)->title.size()))
                          : QString::fromUtf8(name.data(), static_cast<qsizetype>(name.size()));
-    if (const auto aside = title.indexOf(QLatin1String(" (")); aside > 0) title.truncate(aside);
+    if (const auto aside = title.indexOf(" ("_L1); aside > 0) title.truncate(aside);
     const auto rest = name.find_first_of(":,");
     if (rest != std::string_view::npos)
-        title += QLatin1Char(' ') +
-                 QString::fromUtf8(name.data() + rest + 1, static_cast<qsizetype>(name.size() - rest - 1));
+        title += u' ' + QString::fromUtf8(name.data() + rest + 1, static_cast<qsizetype>(name.size() - rest - 1));
     return title;
 }
 
@@ -107,8 +107,8 @@ void EditController::recogniseNow()
 {
     if (!m_editor->active()) return;
     if (!m_editor->valid()) { // a name would suggest that the order can run
-        m_panel->setRecognised(m_editor->complete() ? tr("unknown: it has a fault") : tr("not complete yet"),
-                               tr("An order gets a name once it is complete and valid."));
+        m_panel->setRecognised(m_editor->complete() ? u"unknown: it has a fault"_s : u"not complete yet"_s,
+                               u"An order gets a name once it is complete and valid."_s);
         return;
     }
     struct Name {
@@ -126,21 +126,20 @@ void EditController::recogniseNow()
             if (!m_editor->active()) return;
             const Schedule& order = m_editor->schedule();
             const QString shape =
-                tr("%1 × %2").arg(countText(order.ranks, tr("1 rank"), tr("%L1 ranks")),
-                                  countText(order.microbatches, tr("1 microbatch"), tr("%L1 microbatches")));
+                u"%1 × %2"_s.arg(countText(order.ranks, u"1 rank"_s, u"%L1 ranks"_s),
+                                 countText(order.microbatches, u"1 microbatch"_s, u"%L1 microbatches"_s));
             if (!name.known.empty()) {
-                m_panel->setRecognised(titleOf(name.known), tr("Every rank runs the order of %1 for %2. The name says "
-                                                               "nothing about time or memory; see the figures.")
-                                                                .arg(titleOf(name.known), shape));
+                m_panel->setRecognised(titleOf(name.known), u"Every rank runs the order of %1 for %2. The name says "
+                                                            "nothing about time or memory; see the figures."_s.arg(
+                                                                titleOf(name.known), shape));
             } else if (name.nearest) {
                 const auto away = name.nearest->diff.distance();
                 m_panel->setRecognised(
-                    tr("%1 from %2").arg(countText(away, tr("1 op"), tr("%L1 ops")), titleOf(name.nearest->name)),
-                    tr("No library schedule has this order for %1. The nearest is %2; the number of ops says how many "
-                       "would have to be moved, removed or inserted.")
-                        .arg(shape, titleOf(name.nearest->name)));
+                    u"%1 from %2"_s.arg(countText(away, u"1 op"_s, u"%L1 ops"_s), titleOf(name.nearest->name)),
+                    u"No library schedule has this order for %1. The nearest is %2; the number of ops says how many "
+                    "would have to be moved, removed or inserted."_s.arg(shape, titleOf(name.nearest->name)));
             } else {
-                m_panel->setRecognised(tr("custom"), tr("No library schedule has this order for %1.").arg(shape));
+                m_panel->setRecognised(u"custom"_s, u"No library schedule has this order for %1."_s.arg(shape));
             }
         });
 }
@@ -203,8 +202,7 @@ void EditController::makeReference()
             } else {
                 m_against.fault =
                     QString::fromStdString(made.error().message) +
-                    (made.error().remedy.empty() ? QString()
-                                                 : QStringLiteral("; ") + QString::fromStdString(made.error().remedy));
+                    (made.error().remedy.empty() ? QString() : u"; "_s + QString::fromStdString(made.error().remedy));
             }
             m_panel->setReference(m_against);
             refreshGhost();
@@ -253,11 +251,11 @@ void EditController::offerRecovery()
     const EditRecord& record = m_orphan->record;
     const QDateTime when = QDateTime::fromString(record.when, Qt::ISODate).toLocalTime();
     const QString file =
-        record.file.startsWith(QLatin1String("sim:")) ? tr("not saved in a file") : QFileInfo(record.file).fileName();
-    m_recovery->offer(tr("The window ended while “%1” was being edited").arg(record.source),
-                      tr("%1; %2; last saved %3")
-                          .arg(file, record.changes == 1 ? tr("1 change") : tr("%1 changes").arg(record.changes),
-                               QLocale().toString(when, QLocale::ShortFormat)));
+        record.file.startsWith("sim:"_L1) ? u"not saved in a file"_s : QFileInfo(record.file).fileName();
+    m_recovery->offer(
+        u"The window ended while “%1” was being edited"_s.arg(record.source),
+        u"%1; %2; last saved %3"_s.arg(file, record.changes == 1 ? u"1 change"_s : u"%1 changes"_s.arg(record.changes),
+                                       QLocale().toString(when, QLocale::ShortFormat)));
     if (auto* column = qobject_cast<QVBoxLayout*>(m_workspace.window()->centralWidget()->layout()))
         column->insertWidget(0, m_recovery);
     connect(m_recovery, &RecoveryBar::recoverAsked, this, &EditController::recover);
@@ -282,13 +280,13 @@ void EditController::recover()
     m_orphan.reset();
     m_recovery->hide();
     const EditRecord& record = orphan.record;
-    const QString change = record.changes == 1 ? tr("Recover 1 change") : tr("Recover %1 changes").arg(record.changes);
+    const QString change = record.changes == 1 ? u"Recover 1 change"_s : u"Recover %1 changes"_s.arg(record.changes);
     editRunAgain({record.file, record.run}, record.original, change, record.edited, [this, orphan, change](bool done) {
         if (!done) {
             auto run = simulatedRun(orphan.record.original, orphan.record.costs);
             if (!run) {
                 m_autosave->release(orphan);
-                m_workspace.banner()->showError(tr("the order can't be recovered"), run.error());
+                m_workspace.banner()->showError(u"the order can't be recovered"_s, run.error());
                 return;
             }
             run->info.name = orphan.record.source.toStdString();

@@ -3,6 +3,7 @@
 #include "app/ui/workspace/banner.h"
 #include "app/ui/workspace/offers.h"
 #include "app/ui/workspace/workspace.h"
+#include "widgets/literals.h"
 #include "widgets/timeline/timeline_view.h"
 
 namespace stagewright {
@@ -13,10 +14,10 @@ std::vector<ActionEntry> PlanController::actionTable()
         {.id = "comparePlan",
          .group = ActionGroup::AnalyseCompare,
          .at = 10,
-         .text = tr("Compare with the p&lan"),
+         .text = u"Compare with the p&lan"_s,
          .keys = "Ctrl+Alt+P",
-         .tooltip = tr("A measured run against its own schedule, simulated with the costs fitted from it: the first op "
-                       "that deviates, and why")},
+         .tooltip = u"A measured run against its own schedule, simulated with the costs fitted from it: the first op "
+                    "that deviates, and why"_s},
     };
 }
 
@@ -46,7 +47,7 @@ void PlanController::compareWithPlan(const RunRef& measured)
                     return std::make_shared<Run>(std::move(plan));
                 },
                 [this, measured](Result<std::shared_ptr<Run>> plan) {
-                    if (!plan) return m_workspace.banner()->showRefusal(tr("no plan to compare with"), plan.error());
+                    if (!plan) return m_workspace.banner()->showRefusal(u"no plan to compare with"_s, plan.error());
                     m_workspace.banner()->clear();
                     m_plan = m_workspace.library()->addSimulated(std::move(**plan));
                     m_measured = measured;
@@ -75,14 +76,14 @@ void PlanController::tell(const std::optional<Deviation>& deviation)
 {
     m_deviation = deviation;
     if (!deviation) {
-        m_workspace.banner()->showNote(tr("No op starts or ends more than 2 % of the step away from its plan"));
+        m_workspace.banner()->showNote(u"No op starts or ends more than 2 % of the step away from its plan"_s);
         return;
     }
     const SpanRef ref{1, deviation->op.b};
     m_workspace.viewState()->select(ref);
     m_workspace.views().timeline->ensureVisible(ref);
     m_workspace.banner()->showNote(
-        tr("First deviation from the plan: %1").arg(QString::fromStdString(deviation->sentence)));
+        u"First deviation from the plan: %1"_s.arg(QString::fromStdString(deviation->sentence)));
 }
 
 std::vector<ShowEntry> PlanController::showTable()

@@ -4,15 +4,16 @@
 #include <QLabel>
 #include <QPushButton>
 
+#include "widgets/literals.h"
 #include "widgets/style.h"
 
 namespace stagewright {
 
 RecoveryBar::RecoveryBar(QWidget* parent) : QFrame(parent)
 {
-    setObjectName(QStringLiteral("banner"));
-    setProperty("tone", QStringLiteral("edit"));
-    setAccessibleName(tr("Recover an edited order"));
+    setObjectName(u"banner"_s);
+    setProperty("tone", u"edit"_s);
+    setAccessibleName(u"Recover an edited order"_s);
     auto* layout = new QHBoxLayout(this);
     layout->setContentsMargins(14, 7, 10, 7);
     layout->setSpacing(8);
@@ -32,10 +33,10 @@ RecoveryBar::RecoveryBar(QWidget* parent) : QFrame(parent)
         connect(button, &QPushButton::clicked, this, asked);
         layout->addWidget(button, 0, Qt::AlignVCenter);
     };
-    add(tr("&Recover"), tr("Opens the order in edit mode; Undo returns to the original."), "primary",
+    add(u"&Recover"_s, u"Opens the order in edit mode; Undo returns to the original."_s, "primary",
         &RecoveryBar::recoverAsked);
-    add(tr("&Later"), tr("Asks again at the next start."), "flat", &RecoveryBar::laterAsked);
-    add(tr("&Discard"), tr("Deletes the autosaved edit."), "flat", &RecoveryBar::discardAsked);
+    add(u"&Later"_s, u"Asks again at the next start."_s, "flat", &RecoveryBar::laterAsked);
+    add(u"&Discard"_s, u"Deletes the autosaved edit."_s, "flat", &RecoveryBar::discardAsked);
     hide();
 }
 
@@ -46,9 +47,6 @@ void RecoveryBar::offer(const QString& what, const QString& details)
     show();
 }
 
-QString RecoveryBar::text() const
-{
-    return isHidden() ? QString() : m_what->text() + QStringLiteral("; ") + m_details->text();
-}
+QString RecoveryBar::text() const { return isHidden() ? QString() : m_what->text() + u"; "_s + m_details->text(); }
 
 } // namespace stagewright

@@ -13,6 +13,7 @@
 #include "app/ui/workspace/workspace.h"
 #include "widgets/edit/schedule_editor.h"
 #include "widgets/export/format_dialog.h"
+#include "widgets/literals.h"
 #include "widgets/sentence.h"
 
 namespace stagewright {
@@ -24,26 +25,24 @@ constexpr qint64 silentMs = 400; // ms without a progress message
 QString suggested(const RunView& view, const FormatInfo& format, bool edited)
 {
     QString name = QString::fromStdString(view.run->info.name);
-    name.replace(QLatin1Char('/'), QLatin1Char('-'));
-    if (edited && format.order) name += QStringLiteral(".edited");
-    name += format.folder ? QLatin1Char(' ') + qtText(format.name) : qtText(format.suffixes.front());
-    const QString folder = view.ref.file.startsWith(QLatin1String("sim:"))
-                               ? QString()
-                               : QFileInfo(view.ref.file).absolutePath() + QLatin1Char('/');
+    name.replace(u'/', u'-');
+    if (edited && format.order) name += u".edited"_s;
+    name += format.folder ? u' ' + qtText(format.name) : qtText(format.suffixes.front());
+    const QString folder =
+        view.ref.file.startsWith("sim:"_L1) ? QString() : QFileInfo(view.ref.file).absolutePath() + u'/';
     return folder + name;
 }
 
 QString filterOf(const FormatInfo& format)
 {
     QStringList patterns;
-    for (const std::string_view suffix : format.suffixes) patterns << QLatin1Char('*') + qtText(suffix);
-    return format.folder ? ExchangeController::tr("Folders (*)")
-                         : QStringLiteral("%1 (%2)").arg(qtText(format.title), patterns.join(QLatin1Char(' ')));
+    for (const std::string_view suffix : format.suffixes) patterns << u'*' + qtText(suffix);
+    return format.folder ? u"Folders (*)"_s : u"%1 (%2)"_s.arg(qtText(format.title), patterns.join(u' '));
 }
 
 std::string sourceOf(const RunView& view)
 {
-    if (view.ref.file.startsWith(QLatin1String("sim:"))) return "a run that is not saved";
+    if (view.ref.file.startsWith("sim:"_L1)) return "a run that is not saved";
     return QFileInfo(view.ref.file).fileName().toStdString() + ", run " + std::to_string(view.ref.id);
 }
 
@@ -67,8 +66,8 @@ std::vector<ActionEntry> ExchangeController::actionTable()
         {.id = "exportRun",
          .group = ActionGroup::FileExport,
          .at = 10,
-         .text = tr("Export for ot&her tools…"),
-         .tooltip = tr("Traces, PyTorch schedules, tables: in every format that Stagewright writes")},
+         .text = u"Export for ot&her tools…"_s,
+         .tooltip = u"Traces, PyTorch schedules, tables: in every format that Stagewright writes"_s},
     };
 }
 
@@ -97,7 +96,7 @@ FormatDialog* ExchangeController::openDialog()
     if (!shown) return nullptr;
     // of a growing run only the newest step is here
     m_dialog = new FormatDialog(shown->partial || shown->panel->isPart(), m_workspace.window());
-    m_dialog->setObjectName(QStringLiteral("exportRun"));
+    m_dialog->setObjectName(u"exportRun"_s);
     m_dialog->setAttribute(Qt::WA_DeleteOnClose);
     connect(m_dialog, &FormatDialog::placeAsked, this, [this, dialog = m_dialog] {
         dialog->setBusy(true);
@@ -125,7 +124,7 @@ void ExchangeController::exportOrder()
     });
     if (found == formats.end()) return;
     ask(
-        **found, {}, [this](const Error& why) { m_workspace.banner()->showRefusal(tr("could not export"), why); },
+        **found, {}, [this](const Error& why) { m_workspace.banner()->showRefusal(u"could not export"_s, why); },
         [] {});
 }
 
@@ -175,10 +174,10 @@ void ExchangeController::askPlace(const FormatInfo& format, const TextPairs& opt
     const auto shown = m_workspace.shown().view();
     if (!shown) return;
     const QString suggestion = suggested(*shown, format, m_workspace.shown().mode() == Shown::Mode::Edit);
-    const QString title = format.folder ? tr("Export %1 into a new folder") : tr("Export %1");
+    const QString title = format.folder ? u"Export %1 into a new folder"_s : u"Export %1"_s;
     auto* dialog = new QFileDialog(m_workspace.window(), title.arg(qtText(format.title)), QFileInfo(suggestion).path(),
                                    filterOf(format));
-    dialog->setObjectName(QStringLiteral("exportTo"));
+    dialog->setObjectName(u"exportTo"_s);
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     dialog->setAcceptMode(QFileDialog::AcceptSave);
     dialog->selectFile(QFileInfo(suggestion).fileName());
@@ -194,8 +193,7 @@ void ExchangeController::write(const FormatInfo& format, const QString& path, co
 {
     if (!m_workspace.shown().view()) return;
     if (m_writing.running())
-        return m_workspace.banner()->showRefusal(tr("%1 is being written").arg(m_path),
-                                                 tr("wait for it, or cancel it"));
+        return m_workspace.banner()->showRefusal(u"%1 is being written"_s.arg(m_path), u"wait for it, or cancel it"_s);
     const auto what = asked(format, options);
     m_cell = std::make_shared<Cell>();
     m_path = path;
@@ -221,9 +219,9 @@ void ExchangeController::poll()
     const std::int64_t total = m_cell->total, done = m_cell->done;
     const QString name = QFileInfo(m_path).fileName();
     const QString text =
-        total > 0 ? tr("Writing %1: %2 %").arg(name, QString::number(100 * done / total)) : tr("Writing %1").arg(name);
+        total > 0 ? u"Writing %1: %2 %"_s.arg(name, QString::number(100 * done / total)) : u"Writing %1"_s.arg(name);
     if (m_told.isEmpty()) {
-        m_workspace.banner()->showQuestion(text, {}, tr("Cancel"), [this] { cancel(); });
+        m_workspace.banner()->showQuestion(text, {}, u"Cancel"_s, [this] { cancel(); });
         m_workspace.banner()->setAbout([] { return true; }); // the file is being written whatever is shown
     } else if (m_workspace.banner()->text() == m_told)       // otherwise it shows something else by now
         m_workspace.banner()->setMessage(text);
@@ -243,11 +241,11 @@ void ExchangeController::ended(const Asked& asked, const Result<WrittenFile>& wr
         const bool whole = asked.format->read != nullptr && asked.request.options.empty();
         if (asked.order && whole && m_workspace.shown().mode() == Shown::Mode::Edit)
             m_workspace.feature<OrderEditing>()->saved();
-        m_workspace.room().tell(tr("Wrote %1: %2").arg(place, QString::fromStdString(written->sentence)), 8000);
+        m_workspace.room().tell(u"Wrote %1: %2"_s.arg(place, QString::fromStdString(written->sentence)), 8000);
     } else if (written.error().code == ErrorCode::Cancelled) {
-        m_workspace.room().tell(tr("Cancelled; %1 was not written").arg(place), 8000);
+        m_workspace.room().tell(u"Cancelled; %1 was not written"_s.arg(place), 8000);
     } else {
-        m_workspace.banner()->showError(tr("could not export"), written.error());
+        m_workspace.banner()->showError(u"could not export"_s, written.error());
     }
 }
 

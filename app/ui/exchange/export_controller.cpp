@@ -21,6 +21,7 @@
 #include "widgets/background.h"
 #include "widgets/edit/schedule_editor.h"
 #include "widgets/export/export_dialog.h"
+#include "widgets/literals.h"
 #include "widgets/memory/memory_view.h"
 #include "widgets/numbers.h"
 #include "widgets/timeline/legend.h"
@@ -34,30 +35,28 @@ constexpr double chartHeight = 84, chartsHeader = 40; // of the memory, at most
 QString suggested(const RunView& view, const QString& suffix)
 {
     QString name = QString::fromStdString(view.run->info.name);
-    name.replace(QLatin1Char('/'), QLatin1Char('-'));
-    const QString folder = view.ref.file.startsWith(QLatin1String("sim:"))
-                               ? QString()
-                               : QFileInfo(view.ref.file).absolutePath() + QLatin1Char('/');
-    return folder + name + QLatin1Char('.') + suffix;
+    name.replace(u'/', u'-');
+    const QString folder =
+        view.ref.file.startsWith("sim:"_L1) ? QString() : QFileInfo(view.ref.file).absolutePath() + u'/';
+    return folder + name + u'.' + suffix;
 }
 
 QString costsText(const Run& run)
 {
     const QString origin = run.costs ? QString::fromStdString(run.costs->origin) : QString();
     if (run.info.provenance == Provenance::Simulated)
-        return origin.isEmpty() ? ExportController::tr("costs from a cost model")
-                                : ExportController::tr("costs: %1").arg(origin);
-    return ExportController::tr("costs: as measured");
+        return origin.isEmpty() ? u"costs from a cost model"_s : u"costs: %1"_s.arg(origin);
+    return u"costs: as measured"_s;
 }
 
 QString sourceText(const RunView& view, bool withTime = false)
 {
     const RunInfo& info = view.run->info;
-    if (view.ref.file.startsWith(QLatin1String("sim:"))) return ExportController::tr("not stored");
-    QString text = ExportController::tr("%1, run %2").arg(QFileInfo(view.ref.file).fileName()).arg(info.id);
+    if (view.ref.file.startsWith("sim:"_L1)) return u"not stored"_s;
+    QString text = u"%1, run %2"_s.arg(QFileInfo(view.ref.file).fileName()).arg(info.id);
     if (withTime && info.createdUnixMs > 0)
-        text += ExportController::tr(" of %1").arg(QDateTime::fromMSecsSinceEpoch(info.createdUnixMs, Qt::UTC)
-                                                       .toString(QStringLiteral("yyyy-MM-dd hh:mm 'UTC'")));
+        text += u" of %1"_s.arg(
+            QDateTime::fromMSecsSinceEpoch(info.createdUnixMs, Qt::UTC).toString(u"yyyy-MM-dd hh:mm 'UTC'"_s));
     return text;
 }
 
@@ -69,27 +68,27 @@ std::vector<ActionEntry> ExportController::actionTable()
         {.id = "exportPicture",
          .group = ActionGroup::FileExport,
          .at = 0,
-         .text = tr("Export &picture…"),
-         .button = tr("Export…"),
+         .text = u"Export &picture…"_s,
+         .button = u"Export…"_s,
          .keys = "Ctrl+E",
          .tool = 42,
-         .tooltip = tr("Timeline and memory with a caption, as PNG, SVG or PDF")},
+         .tooltip = u"Timeline and memory with a caption, as PNG, SVG or PDF"_s},
         {.id = "exportReport",
          .group = ActionGroup::FileExport,
          .at = 0,
-         .text = tr("Export &report…"),
+         .text = u"Export &report…"_s,
          .keys = "Ctrl+Alt+E",
-         .tooltip = tr("The run or the comparison as one self-contained HTML page")},
+         .tooltip = u"The run or the comparison as one self-contained HTML page"_s},
         {.id = "copyTable",
          .group = ActionGroup::EditCopy,
-         .text = tr("&Copy table as CSV"),
+         .text = u"&Copy table as CSV"_s,
          .keys = "Ctrl+C",
-         .tooltip = tr("Copies the focused table, or else the figures at the right, to the clipboard")},
+         .tooltip = u"Copies the focused table, or else the figures at the right, to the clipboard"_s},
         {.id = "copyMarkdown",
          .group = ActionGroup::EditCopy,
-         .text = tr("Copy table as &Markdown"),
+         .text = u"Copy table as &Markdown"_s,
          .keys = "Ctrl+Shift+C",
-         .tooltip = tr("The same, as a Markdown table")},
+         .tooltip = u"The same, as a Markdown table"_s},
     };
 }
 
@@ -122,23 +121,22 @@ QString ExportController::titleOf(const RunView& view) const
 {
     const RunInfo& info = view.run->info;
     const QString schedule = scheduleTitle(info.scheduleName), name = runTitle(info);
-    const QString shape = tr("%1 × %2").arg(countText(info.ranks, tr("1 rank"), tr("%L1 ranks")),
-                                            countText(info.microbatches, tr("1 microbatch"), tr("%L1 microbatches")));
-    return name == schedule ? tr("%1, %2").arg(schedule, shape) : tr("%1 (%2), %3").arg(name, schedule, shape);
+    const QString shape = u"%1 × %2"_s.arg(countText(info.ranks, u"1 rank"_s, u"%L1 ranks"_s),
+                                           countText(info.microbatches, u"1 microbatch"_s, u"%L1 microbatches"_s));
+    return name == schedule ? u"%1, %2"_s.arg(schedule, shape) : u"%1 (%2), %3"_s.arg(name, schedule, shape);
 }
 
 QStringList ExportController::captionOf(const RunView& view, const QString& mark) const
 {
     const RunInfo& info = view.run->info;
     const Units& units = view.panel->units;
-    QString figures = tr("step %1 of %2: %3, bubble ratio %4, peak activation %5; %6")
-                          .arg(view.step + 1)
+    QString figures = u"step %1 of %2: %3, bubble ratio %4, peak activation %5; %6"_s.arg(view.step + 1)
                           .arg(std::max(1, info.steps))
                           .arg(durationText(view.figures->bubbles.stepTime(), units),
                                percentText(view.figures->bubbles.bubbleFraction), bytesText(view.panel->peak, units),
                                costsText(*view.run));
     if (mark.isEmpty()) figures[0] = figures[0].toUpper();
-    QString source = tr("%1; %2").arg(provenanceText(info), sourceText(view, true));
+    QString source = u"%1; %2"_s.arg(provenanceText(info), sourceText(view, true));
     source[0] = source[0].toUpper();
     return {mark + figures, source};
 }
@@ -152,23 +150,21 @@ PictureContent ExportController::picture() const
     TimelineView* timeline = m_workspace.views().timeline;
     MemoryView* memory = m_workspace.views().memory;
     if (m_workspace.shown().mode() == Shown::Mode::Compare && other) {
-        content.title = tr("A: %1; B: %2").arg(titleOf(*shown), titleOf(*other));
-        content.caption << captionOf(*shown, tr("A: ")) << captionOf(*other, tr("B: "));
+        content.title = u"A: %1; B: %2"_s.arg(titleOf(*shown), titleOf(*other));
+        content.caption << captionOf(*shown, u"A: "_s) << captionOf(*other, u"B: "_s);
         // shapes and figures are in the picture
         const QString nameA = runTitle(shown->run->info), nameB = runTitle(other->run->info);
-        content.shortTitle = tr("A: %1; B: %2").arg(nameA, nameB);
+        content.shortTitle = u"A: %1; B: %2"_s.arg(nameA, nameB);
         content.shortCaption
-            << tr("A: step %1, %2; %3").arg(shown->step + 1).arg(costsText(*shown->run), sourceText(*shown))
-            << tr("B: step %1, %2; %3").arg(other->step + 1).arg(costsText(*other->run), sourceText(*other));
+            << u"A: step %1, %2; %3"_s.arg(shown->step + 1).arg(costsText(*shown->run), sourceText(*shown))
+            << u"B: step %1, %2; %3"_s.arg(other->step + 1).arg(costsText(*other->run), sourceText(*other));
     } else if (m_workspace.shown().mode() == Shown::Mode::Edit) {
         const ScheduleEditor& editor = m_workspace.feature<OrderEditing>()->editor();
-        content.title = tr("%1 (edited)").arg(titleOf(*shown));
-        content.caption << tr("%1, bubble ratio %2; simulated with costs: %3")
-                               .arg(durationText(editor.figures().makespan,
-                                                 {editor.costs().timeUnit, editor.costs().memoryUnit}),
-                                    percentText(editor.figures().bubbleFraction),
-                                    editor.costs().origin.empty() ? tr("of the run")
-                                                                  : QString::fromStdString(editor.costs().origin));
+        content.title = u"%1 (edited)"_s.arg(titleOf(*shown));
+        content.caption << u"%1, bubble ratio %2; simulated with costs: %3"_s.arg(
+            durationText(editor.figures().makespan, {editor.costs().timeUnit, editor.costs().memoryUnit}),
+            percentText(editor.figures().bubbleFraction),
+            editor.costs().origin.empty() ? u"of the run"_s : QString::fromStdString(editor.costs().origin));
     } else {
         content.title = titleOf(*shown);
         content.caption = captionOf(*shown, {});
@@ -178,18 +174,17 @@ PictureContent ExportController::picture() const
     if (!full.empty() && (visible.begin > full.begin || visible.end < full.end)) {
         const double perPixel = static_cast<double>(visible.duration()) / std::max(1, timeline->width());
         const Units& units = timeline->panels().empty() ? shown->panel->units : timeline->panels().front()->units;
-        content.caption << tr("In view: %1 to %2")
-                               .arg(momentText(visible.begin, perPixel, units),
-                                    momentText(visible.end, perPixel, units));
+        content.caption << u"In view: %1 to %2"_s.arg(momentText(visible.begin, perPixel, units),
+                                                      momentText(visible.end, perPixel, units));
         if (!content.shortCaption.isEmpty()) content.shortCaption << content.caption.last();
     }
     for (QStringList* lines : {&content.caption, &content.shortCaption})
-        if (!lines->isEmpty()) lines->last() += tr("; Stagewright %1").arg(QString::fromLatin1(stagewrightVersion));
+        if (!lines->isEmpty()) lines->last() += u"; Stagewright %1"_s.arg(QString::fromLatin1(stagewrightVersion));
 
     const bool withMemory = m_workspace.actions()["memory"]->isChecked();
     PicturePart upper{
         PicturePart::Role::View,
-        tr("Timeline"),
+        u"Timeline"_s,
         [timeline](double width) { return std::clamp(timeline->paintedHeight(width), 60.0, 4000.0); },
         !withMemory,
         [timeline](QPainter& painter, const QRectF& rect, const PaintRequest& request) {
@@ -203,7 +198,7 @@ PictureContent ExportController::picture() const
     // in one column: of the fullest rank, if two runs are above
     const double few = timeline->panels().size() > 1 ? 80 : 36 + std::min(4.0, ranks) * 44;
     PicturePart lower{PicturePart::Role::View,
-                      tr("Memory"),
+                      u"Memory"_s,
                       [charts, few](double width) { return width < narrowView ? few : charts; },
                       true,
                       [memory](QPainter& painter, const QRectF& rect, const PaintRequest& request) {
@@ -227,7 +222,7 @@ PictureStyle ExportController::screenStyle() const
 {
     PictureStyle style;
     style.pixels = {m_workspace.views().timeline->width(), 0};
-    if (!m_workspace.actions()["memory"]->isChecked()) style.without << tr("Memory");
+    if (!m_workspace.actions()["memory"]->isChecked()) style.without << u"Memory"_s;
     return style;
 }
 
@@ -265,8 +260,8 @@ void ExportController::saveAsked(ExportDialog* dialog)
     const auto shown = m_workspace.shown().view();
     if (!shown) return;
     const QString suffix = suffixOf(dialog->kind());
-    const QString path = QFileDialog::getSaveFileName(dialog, tr("Export the picture"), suggested(*shown, suffix),
-                                                      tr("%1 pictures (*.%2)").arg(suffix.toUpper(), suffix));
+    const QString path = QFileDialog::getSaveFileName(dialog, u"Export the picture"_s, suggested(*shown, suffix),
+                                                      u"%1 pictures (*.%2)"_s.arg(suffix.toUpper(), suffix));
     if (path.isEmpty()) return;
     savePicture(dialog, path);
 }
@@ -276,10 +271,9 @@ void ExportController::savePicture(ExportDialog* dialog, const QString& chosen)
 {
     const QString path = pathOfKind(chosen, dialog->kind());
     if (path != chosen && QFileInfo::exists(path) &&
-        QMessageBox::question(dialog, tr("Export the picture"),
-                              tr("The format is %1, so the file is %2, which exists. Replace it?")
-                                  .arg(suffixOf(dialog->kind()).toUpper(), QFileInfo(path).fileName())) !=
-            QMessageBox::Yes)
+        QMessageBox::question(dialog, u"Export the picture"_s,
+                              u"The format is %1, so the file is %2, which exists. Replace it?"_s.arg(
+                                  suffixOf(dialog->kind()).toUpper(), QFileInfo(path).fileName())) != QMessageBox::Yes)
         return;
     auto bytes = pictureBytes(picture(), dialog->style(), dialog->kind());
     if (!bytes) return dialog->showFault(bytes.error());
@@ -292,9 +286,9 @@ void ExportController::savePicture(ExportDialog* dialog, const QString& chosen)
         },
         [this, path](Result<void> done) {
             if (!done)
-                m_workspace.banner()->showError(tr("could not export"), done.error());
+                m_workspace.banner()->showError(u"could not export"_s, done.error());
             else
-                m_workspace.room().tell(tr("Wrote %1").arg(path), 6000);
+                m_workspace.room().tell(u"Wrote %1"_s.arg(path), 6000);
         });
 }
 
@@ -303,7 +297,7 @@ void ExportController::copyAsked(const ExportDialog& dialog)
     const PictureStyle style = dialog.style();
     QApplication::clipboard()->setImage(
         pictureImage(picture(), style, style.look == PictureStyle::Look::Screen ? style.scale : 2));
-    m_workspace.room().tell(tr("The picture is on the clipboard"), 6000);
+    m_workspace.room().tell(u"The picture is on the clipboard"_s, 6000);
 }
 
 void ExportController::exportReport()
@@ -312,10 +306,10 @@ void ExportController::exportReport()
     const auto other = m_workspace.shown().mode() == Shown::Mode::Compare ? m_workspace.shown().other() : nullptr;
     if (!shown) return;
     QString path = QFileDialog::getSaveFileName(
-        m_workspace.window(), other ? tr("Export a report of the comparison") : tr("Export a report of the run"),
-        suggested(*shown, QStringLiteral("html")), tr("HTML pages (*.html)"));
+        m_workspace.window(), other ? u"Export a report of the comparison"_s : u"Export a report of the run"_s,
+        suggested(*shown, u"html"_s), u"HTML pages (*.html)"_s);
     if (path.isEmpty()) return;
-    if (QFileInfo(path).suffix().isEmpty()) path += QStringLiteral(".html");
+    if (QFileInfo(path).suffix().isEmpty()) path += u".html"_s;
     HtmlOptions options;
     options.step = shown->step;
     options.program = "Stagewright " + std::string(stagewrightVersion);
@@ -329,9 +323,9 @@ void ExportController::exportReport()
         },
         [this, path](Result<void> done) {
             if (!done)
-                m_workspace.banner()->showError(tr("could not export"), done.error());
+                m_workspace.banner()->showError(u"could not export"_s, done.error());
             else
-                m_workspace.room().tell(tr("Wrote %1").arg(path), 6000);
+                m_workspace.room().tell(u"Wrote %1"_s.arg(path), 6000);
         });
 }
 
@@ -346,7 +340,7 @@ void ExportController::copy(TableFormat format)
     const TableText table = focusedTable();
     if (table.isEmpty()) return;
     copyTable(table, format);
-    m_workspace.room().tell(countText(table.rows.size(), tr("Copied 1 row"), tr("Copied %L1 rows")), 4000);
+    m_workspace.room().tell(countText(table.rows.size(), u"Copied 1 row"_s, u"Copied %L1 rows"_s), 4000);
 }
 
 namespace {
@@ -355,7 +349,7 @@ ShownDialog showExport(const ShowRequest& request)
 {
     ExportDialog* dialog = request.workspace.feature<ExportController>()->openDialog();
     if (dialog == nullptr || !request.wait([&] { return dialog->settled(); }, 60000))
-        return {nullptr, ExportController::tr("there is nothing to export")};
+        return {nullptr, u"there is nothing to export"_s};
     return {dialog};
 }
 

@@ -11,6 +11,7 @@
 #include "app/ui/workspace/workspace.h"
 #include "traces/store/add_runs.h"
 #include "widgets/background.h"
+#include "widgets/literals.h"
 
 namespace stagewright {
 
@@ -29,11 +30,11 @@ std::vector<ActionEntry> ImportController::actionTable()
     return {
         {.id = "importTraces",
          .group = ActionGroup::FileOpen,
-         .text = tr("&Import traces…"),
-         .button = tr("Import…"),
+         .text = u"&Import traces…"_s,
+         .button = u"Import…"_s,
          .keys = "Ctrl+I",
-         .tooltip = tr(
-             "Imports traces of PyTorch's profiler, Nsight Systems or Chrome as runs and recognises their schedules")},
+         .tooltip =
+             u"Imports traces of PyTorch's profiler, Nsight Systems or Chrome as runs and recognises their schedules"_s},
     };
 }
 
@@ -79,19 +80,18 @@ void ImportController::store()
     const ImportedRun& first = reading->result.runs[chosen.front()];
     const RunInfo& info = first.run.info;
     Offer offer;
-    const QString schedule = first.recognised.empty() ? tr("a custom order") : scheduleTitle(first.recognised);
+    const QString schedule = first.recognised.empty() ? u"a custom order"_s : scheduleTitle(first.recognised);
     if (first.run.schedule && info.provenance != Provenance::Simulated) {
-        offer.message = tr("%1 was read as %2, %3 ranks and %4 microbatches")
-                            .arg(QString::fromStdString(info.name), schedule, QString::number(info.ranks),
-                                 QString::number(info.microbatches));
-        offer.remedy = tr("its plan is the same order, simulated with costs fitted from the run");
+        offer.message = u"%1 was read as %2, %3 ranks and %4 microbatches"_s.arg(QString::fromStdString(info.name),
+                                                                                 schedule, QString::number(info.ranks),
+                                                                                 QString::number(info.microbatches));
+        offer.remedy = u"its plan is the same order, simulated with costs fitted from the run"_s;
         offer.plan = true;
     } else if (!first.run.schedule) {
-        offer.message = tr("%1 was imported without a schedule: %2")
-                            .arg(QString::fromStdString(info.name), first.notRebuilt.empty()
-                                                                        ? tr("no range is named like an op")
-                                                                        : QString::fromStdString(first.notRebuilt));
-        offer.remedy = tr("its lanes are imported; Analyse ▸ Make a pipeline of ranges names the ops");
+        offer.message = u"%1 was imported without a schedule: %2"_s.arg(
+            QString::fromStdString(info.name),
+            first.notRebuilt.empty() ? u"no range is named like an op"_s : QString::fromStdString(first.notRebuilt));
+        offer.remedy = u"its lanes are imported; Analyse ▸ Make a pipeline of ranges names the ops"_s;
     }
     m_stop.emplace();
     m_dialog->setStoring(true);
@@ -104,12 +104,12 @@ void ImportController::store()
             if (m_dialog) m_dialog->setStoring(false);
             if (!ids) {
                 if (ids.error().code == ErrorCode::Cancelled) {
-                    m_workspace.room().tell(tr("Import cancelled; nothing was stored"), 6000);
+                    m_workspace.room().tell(u"Import cancelled; nothing was stored"_s, 6000);
                     if (m_dialog) m_dialog->reject();
                 } else if (m_dialog) {
                     m_dialog->showFault(ids.error());
                 } else {
-                    m_workspace.banner()->showError(tr("could not import"), ids.error());
+                    m_workspace.banner()->showError(u"could not import"_s, ids.error());
                 }
                 return;
             }
@@ -134,8 +134,8 @@ void ImportController::show(const QString& target, const std::vector<qint64>& id
     emit m_workspace.library()->wrote(target);
     m_workspace.feature<FileOpening>()->openFiles({target});
     const QString place = QDir::toNativeSeparators(target);
-    m_workspace.room().tell(ids.size() == 1 ? tr("Imported a run into %1").arg(place)
-                                            : tr("Imported %2 runs into %1").arg(place, QString::number(ids.size())),
+    m_workspace.room().tell(ids.size() == 1 ? u"Imported a run into %1"_s.arg(place)
+                                            : u"Imported %2 runs into %1"_s.arg(place, QString::number(ids.size())),
                             8000);
 }
 
@@ -147,10 +147,10 @@ void ImportController::makeOffer()
     m_offer.reset();
     if (offer.plan)
         m_workspace.banner()->showQuestion(
-            offer.message, offer.remedy, tr("Compare with the plan"),
+            offer.message, offer.remedy, u"Compare with the plan"_s,
             [this, ref = offer.ref] { m_workspace.feature<PlanComparing>()->compareWithPlan(ref); });
     else if (!offer.message.isEmpty())
-        m_workspace.banner()->showNote(offer.message + QStringLiteral("; ") + offer.remedy);
+        m_workspace.banner()->showNote(offer.message + u"; "_s + offer.remedy);
 }
 
 namespace {
@@ -158,8 +158,7 @@ namespace {
 ShownDialog showImport(const ShowRequest& request)
 {
     ImportDialog* dialog = request.workspace.feature<ImportController>()->open();
-    if (!request.wait([&] { return dialog->settled(); }, 300000))
-        return {nullptr, ImportController::tr("reading the traces timed out")};
+    if (!request.wait([&] { return dialog->settled(); }, 300000)) return {nullptr, u"reading the traces timed out"_s};
     return {dialog};
 }
 

@@ -10,6 +10,7 @@
 
 #include "app/ui/workspace/offers.h"
 #include "app/ui/workspace/workspace.h"
+#include "widgets/literals.h"
 #include "widgets/panel/side_panel.h"
 #include "widgets/style.h"
 
@@ -21,10 +22,10 @@ std::vector<ActionEntry> BudgetController::actionTable()
         {.id = "memoryBudget",
          .group = ActionGroup::AnalyseStep,
          .at = 10,
-         .text = tr("Memory &budget…"),
+         .text = u"Memory &budget…"_s,
          .keys = "Ctrl+M",
-         .tooltip = tr("How much activation memory a rank may use: the dashed line, the headroom, and idle time caused "
-                       "by memory")},
+         .tooltip = u"How much activation memory a rank may use: the dashed line, the headroom, and idle time caused "
+                    "by memory"_s},
     };
 }
 
@@ -32,10 +33,8 @@ BudgetController::BudgetController(Workspace& workspace) : Feature(workspace)
 {
     const QSettings settings;
     MemoryBudget budget;
-    if (const qlonglong bytes = settings.value(QStringLiteral("memory/budgetBytes")).toLongLong(); bytes > 0)
-        budget.bytes = bytes;
-    if (const double units = settings.value(QStringLiteral("memory/budgetUnits")).toDouble(); units > 0)
-        budget.units = units;
+    if (const qlonglong bytes = settings.value(u"memory/budgetBytes"_s).toLongLong(); bytes > 0) budget.bytes = bytes;
+    if (const double units = settings.value(u"memory/budgetUnits"_s).toDouble(); units > 0) budget.units = units;
     workspace.library()->setBudget(budget);
     connect(workspace.actions()["memoryBudget"], &QAction::triggered, this, &BudgetController::askBudget);
     connect(&workspace, &Workspace::actionsRefreshed, this, [this] {
@@ -49,8 +48,8 @@ Result<void> BudgetController::setMemoryBudget(const QString& text)
     MemoryBudget budget = m_workspace.library()->budget();
     if (auto done = budget.set(text, m_workspace.shown().units()); !done) return done;
     QSettings settings;
-    settings.setValue(QStringLiteral("memory/budgetBytes"), static_cast<qlonglong>(budget.bytes.value_or(0)));
-    settings.setValue(QStringLiteral("memory/budgetUnits"), budget.units.value_or(0));
+    settings.setValue(u"memory/budgetBytes"_s, static_cast<qlonglong>(budget.bytes.value_or(0)));
+    settings.setValue(u"memory/budgetUnits"_s, budget.units.value_or(0));
     m_workspace.library()->setBudget(budget);
     m_workspace.shown().applyBudget();
     if (m_workspace.shown().mode() == Shown::Mode::Edit)
@@ -63,16 +62,16 @@ Result<void> BudgetController::setMemoryBudget(const QString& text)
 void BudgetController::askBudget()
 {
     auto* dialog = new QDialog(m_workspace.window());
-    dialog->setObjectName(QStringLiteral("memoryBudget"));
+    dialog->setObjectName(u"memoryBudget"_s);
     dialog->setAttribute(Qt::WA_DeleteOnClose);
-    dialog->setWindowTitle(tr("Memory budget"));
+    dialog->setWindowTitle(u"Memory budget"_s);
     auto* layout = new QGridLayout(dialog);
     layout->setContentsMargins(20, 18, 20, 16);
     layout->setSpacing(9);
     const Units units = m_workspace.shown().units();
-    auto* label = makeLabel(tr("Activation memory per rank"), "secondary", dialog);
+    auto* label = makeLabel(u"Activation memory per rank"_s, "secondary", dialog);
     auto* field = new QLineEdit(m_workspace.library()->budget().text(units), dialog);
-    field->setPlaceholderText(units.memory == 1 ? tr("none, e.g. 6 MiB") : tr("none, e.g. 3 microbatches"));
+    field->setPlaceholderText(units.memory == 1 ? u"none, e.g. 6 MiB"_s : u"none, e.g. 3 microbatches"_s);
     field->setMinimumWidth(180);
     field->selectAll();
     label->setBuddy(field);
@@ -80,8 +79,8 @@ void BudgetController::askBudget()
     fault->setWordWrap(true);
     fault->hide();
     auto* note = makeLabel(
-        tr("Drawn as a dashed line in the memory charts. Idle time that only more memory would have filled counts as "
-           "memory, not as order. Empty: no budget."),
+        u"Drawn as a dashed line in the memory charts. Idle time that only more memory would have filled counts as "
+        "memory, not as order. Empty: no budget."_s,
         "secondary", dialog);
     note->setWordWrap(true);
     layout->addWidget(label, 0, 0);
@@ -89,8 +88,8 @@ void BudgetController::askBudget()
     layout->addWidget(note, 1, 0, 1, 2);
     layout->addWidget(fault, 2, 0, 1, 2);
     auto* buttons = new QDialogButtonBox(QDialogButtonBox::Ok | QDialogButtonBox::Cancel, dialog);
-    buttons->button(QDialogButtonBox::Ok)->setText(tr("Set"));
-    buttons->button(QDialogButtonBox::Ok)->setObjectName(QStringLiteral("primary"));
+    buttons->button(QDialogButtonBox::Ok)->setText(u"Set"_s);
+    buttons->button(QDialogButtonBox::Ok)->setObjectName(u"primary"_s);
     layout->addWidget(buttons, 3, 0, 1, 2);
     connect(buttons, &QDialogButtonBox::rejected, dialog, &QDialog::reject);
     connect(buttons, &QDialogButtonBox::accepted, dialog, [this, dialog, field, fault] {

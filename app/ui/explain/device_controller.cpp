@@ -4,6 +4,7 @@
 #include "widgets/device/device_figures.h"
 #include "widgets/device/device_panel.h"
 #include "widgets/device/figure_table.h"
+#include "widgets/literals.h"
 
 namespace stagewright {
 
@@ -13,10 +14,10 @@ std::vector<ActionEntry> DeviceController::actionTable()
         {.id = "deviceTables",
          .group = ActionGroup::AnalyseTools,
          .at = 10,
-         .text = tr("&Kernels and links"),
+         .text = u"&Kernels and links"_s,
          .keys = "Ctrl+Alt+K",
-         .tooltip = tr("What ran on the devices: kernels and copies by op, waiting and transfer by link, and the "
-                       "roofline of each kind of op"),
+         .tooltip = u"What ran on the devices: kernels and copies by op, waiting and transfer by link, and the "
+                    "roofline of each kind of op"_s,
          .checkable = true},
     };
 }
@@ -24,8 +25,8 @@ std::vector<ActionEntry> DeviceController::actionTable()
 DeviceController::DeviceController(Workspace& workspace) : DeviceController(workspace, new DevicePanel) {}
 
 DeviceController::DeviceController(Workspace& workspace, DevicePanel* panel)
-    : DockOfStep(workspace, QStringLiteral("deviceDock"), tr("Kernels and links"), panel,
-                 workspace.actions()["deviceTables"], [panel] { panel->kernels()->setFocus(); }),
+    : DockOfStep(workspace, u"deviceDock"_s, u"Kernels and links"_s, panel, workspace.actions()["deviceTables"],
+                 [panel] { panel->kernels()->setFocus(); }),
       m_panel(panel)
 {
     connect(&workspace, &Workspace::themeChanged, this, [this] { m_panel->setTheme(m_workspace.theme()); });

@@ -5,6 +5,7 @@
 #include "app/ui/runs/run_lanes.h"
 #include "app/ui/workspace/banner.h"
 #include "app/ui/workspace/workspace.h"
+#include "widgets/literals.h"
 #include "widgets/timeline/timeline_view.h"
 
 namespace stagewright {
@@ -80,7 +81,7 @@ void ExcerptController::clicked(int panel, int rank, Nanos axisTime)
     TimeRange around = m_workspace.viewState()->visible();
     if (!large->keepsLanes() && large->spansIn(around.begin + origin, around.end + origin) > large->limits.excerpt) {
         m_workspace.room().tell(
-            tr("%L1 spans are in view. Zoom in to at most %L2 to select ops and see causes, arrows and memory")
+            u"%L1 spans are in view. Zoom in to at most %L2 to select ops and see causes, arrows and memory"_s
                 .arg(large->spansIn(around.begin + origin, around.end + origin))
                 .arg(large->limits.excerpt),
             8000);

@@ -4,6 +4,7 @@
 
 #include "app/ui/workspace/workspace.h"
 #include "traces/analysis/slack.h"
+#include "widgets/literals.h"
 #include "widgets/panel/side_panel.h"
 #include "widgets/timeline/legend.h"
 #include "widgets/timeline/timeline_notes.h"
@@ -16,19 +17,19 @@ std::vector<ActionEntry> GapsController::actionTable()
     return {
         {.id = "nextGap",
          .group = ActionGroup::AnalyseGaps,
-         .text = tr("Explain the next &gap"),
+         .text = u"Explain the next &gap"_s,
          .keys = "G",
          .tooltip =
-             tr("Shows a gap's cause, its chain and what would remove it; the longest gap of the marked cause first")},
+             u"Shows a gap's cause, its chain and what would remove it; the longest gap of the marked cause first"_s},
         {.id = "previousGap",
          .group = ActionGroup::AnalyseGaps,
-         .text = tr("Explain the previous gap"),
+         .text = u"Explain the previous gap"_s,
          .keys = "Shift+G"},
         {.id = "slack",
          .group = ActionGroup::AnalyseGaps,
-         .text = tr("&Slack of ops"),
+         .text = u"&Slack of ops"_s,
          .keys = "Ctrl+Shift+S",
-         .tooltip = tr("Ops fade by how much later they could start; ops in full colour decide when the step ends"),
+         .tooltip = u"Ops fade by how much later they could start; ops in full colour decide when the step ends"_s,
          .checkable = true},
     };
 }

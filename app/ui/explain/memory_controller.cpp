@@ -11,6 +11,7 @@
 #include "traces/analysis/work_bytes.h"
 #include "traces/fit/executed_run.h"
 #include "traces/report/run_report.h"
+#include "widgets/literals.h"
 #include "widgets/memory/memory_view.h"
 #include "widgets/sentence.h"
 #include "widgets/timeline/timeline_view.h"
@@ -50,24 +51,24 @@ std::vector<ActionEntry> MemoryController::actionTable()
     const std::vector<ActionEntry> others{
         {.id = "memoryAll",
          .group = ActionGroup::MemoryCharts,
-         .text = tr("All categories"),
-         .tooltip = tr("Stacks everything that the run says of its memory; again: activations alone"),
+         .text = u"All categories"_s,
+         .tooltip = u"Stacks everything that the run says of its memory; again: activations alone"_s,
          .checkable = true},
         {.id = "memoryOwnScale",
          .group = ActionGroup::MemoryCharts,
          .line = true,
-         .text = tr("Each rank on its own &scale"),
-         .tooltip = tr("Otherwise one scale for all ranks, so that heights compare"),
+         .text = u"Each rank on its own &scale"_s,
+         .tooltip = u"Otherwise one scale for all ranks, so that heights compare"_s,
          .checkable = true},
         {.id = "memoryPredicted",
          .group = ActionGroup::MemoryCharts,
-         .text = tr("&Predicted over measured"),
-         .tooltip = tr("The schedule simulated with this run's own costs, dotted over the measured curve"),
+         .text = u"&Predicted over measured"_s,
+         .tooltip = u"The schedule simulated with this run's own costs, dotted over the measured curve"_s,
          .checkable = true},
         {.id = "memoryCounters",
          .group = ActionGroup::MemoryCharts,
-         .text = tr("Co&unters"),
-         .tooltip = tr("Counters that the run recorded, each on its own scale"),
+         .text = u"Co&unters"_s,
+         .tooltip = u"Counters that the run recorded, each on its own scale"_s,
          .checkable = true},
     };
     out.insert(out.end(), others.begin(), others.end());
@@ -81,7 +82,7 @@ MemoryController::MemoryController(Workspace& workspace) : Feature(workspace), m
     const QSettings stored;
     MemorySettings settings;
     for (const MemoryCategory category : stackOrder()) {
-        const QString key = QStringLiteral("memory/show_") + QString::fromStdString(std::string(toText(category)));
+        const QString key = u"memory/show_"_s + QString::fromStdString(std::string(toText(category)));
         settings.set(category, stored.value(key, settings.has(category)).toBool());
         connect(a[traitsOf(category).key], &QAction::triggered, this, [view, category](bool wanted) {
             MemorySettings next = view->settings();
@@ -89,10 +90,10 @@ MemoryController::MemoryController(Workspace& workspace) : Feature(workspace), m
             view->setSettings(next);
         });
     }
-    settings.ownScale = stored.value(QStringLiteral("memory/ownScale"), false).toBool();
-    settings.counters = stored.value(QStringLiteral("memory/counters"), true).toBool();
+    settings.ownScale = stored.value(u"memory/ownScale"_s, false).toBool();
+    settings.counters = stored.value(u"memory/counters"_s, true).toBool();
     view->setSettings(settings);
-    a["memoryPredicted"]->setChecked(stored.value(QStringLiteral("memory/predicted"), false).toBool());
+    a["memoryPredicted"]->setChecked(stored.value(u"memory/predicted"_s, false).toBool());
     connect(a["memoryOwnScale"], &QAction::triggered, this, [view](bool wanted) {
         MemorySettings next = view->settings();
         next.ownScale = wanted;
@@ -110,16 +111,16 @@ MemoryController::MemoryController(Workspace& workspace) : Feature(workspace), m
         view->setSettings(next);
     });
     connect(a["memoryPredicted"], &QAction::triggered, this, [this](bool wanted) {
-        QSettings().setValue(QStringLiteral("memory/predicted"), wanted);
+        QSettings().setValue(u"memory/predicted"_s, wanted);
         refreshPredicted();
     });
     connect(view, &MemoryView::settingsChanged, this, [this, view] {
         QSettings now;
         for (const MemoryCategory category : stackOrder())
-            now.setValue(QStringLiteral("memory/show_") + QString::fromStdString(std::string(toText(category))),
+            now.setValue(u"memory/show_"_s + QString::fromStdString(std::string(toText(category))),
                          view->settings().has(category));
-        now.setValue(QStringLiteral("memory/ownScale"), view->settings().ownScale);
-        now.setValue(QStringLiteral("memory/counters"), view->settings().counters);
+        now.setValue(u"memory/ownScale"_s, view->settings().ownScale);
+        now.setValue(u"memory/counters"_s, view->settings().counters);
         refresh();
     });
     connect(view, &MemoryView::menuAsked, this, &MemoryController::showMenu);

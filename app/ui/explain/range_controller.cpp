@@ -6,6 +6,7 @@
 #include "app/ui/workspace/workspace.h"
 #include "traces/report/range_report.h"
 #include "traces/report/run_report.h"
+#include "widgets/literals.h"
 #include "widgets/panel/side_panel.h"
 #include "widgets/timeline/aggregation_panel.h"
 #include "widgets/timeline/legend.h"
@@ -21,9 +22,9 @@ RangeController::RangeController(Workspace& workspace) : Feature(workspace), m_s
     auto* layout = qobject_cast<QVBoxLayout*>(work->layout());
     layout->insertWidget(layout->indexOf(workspace.views().legend), m_table);
     m_table->setBy(static_cast<AggregateBy>(
-        std::clamp(QSettings().value(QStringLiteral("range/by"), 0).toInt(), 0, static_cast<int>(AggregateBy::Name))));
+        std::clamp(QSettings().value(u"range/by"_s, 0).toInt(), 0, static_cast<int>(AggregateBy::Name))));
     connect(m_table, &AggregationPanel::byChanged, this,
-            [](AggregateBy by) { QSettings().setValue(QStringLiteral("range/by"), static_cast<int>(by)); });
+            [](AggregateBy by) { QSettings().setValue(u"range/by"_s, static_cast<int>(by)); });
     connect(m_table, &AggregationPanel::cleared, this, [this] {
         m_workspace.viewState()->clearSelection();
         m_workspace.views().timeline->setFocus();
@@ -56,9 +57,9 @@ void RangeController::filterPanel()
     if (!hasOps || !range || range->empty() || m_workspace.shown().mode() != Shown::Mode::Run) {
         m_summing.drop();
         if (hasOps && shown->excerpt && m_presented.lock() == shown && m_workspace.shown().mode() == Shown::Mode::Run)
-            m_workspace.views().side->setFilter(
-                shown->figures, tr("All figures are for the part in view, %1.")
-                                    .arg(durationText(shown->excerpt->duration(), shown->panel->units)));
+            m_workspace.views().side->setFilter(shown->figures,
+                                                u"All figures are for the part in view, %1."_s.arg(
+                                                    durationText(shown->excerpt->duration(), shown->panel->units)));
         else
             m_workspace.views().side->setFilter(nullptr);
         return;
@@ -75,10 +76,9 @@ void RangeController::filterPanel()
             if (shown != m_workspace.shown().view() || !now || m_workspace.shown().mode() != Shown::Mode::Run) return;
             const Units units = shown->panel->units;
             const Nanos length = figures->bubbles.makespan();
-            QString note = tr("All figures are for the selected range, %1.").arg(durationText(length, units));
+            QString note = u"All figures are for the selected range, %1."_s.arg(durationText(length, units));
             if (length < asked.end - asked.begin)
-                note = tr("All figures are for the part of the selected range inside step %1, %2.")
-                           .arg(shown->step + 1)
+                note = u"All figures are for the part of the selected range inside step %1, %2."_s.arg(shown->step + 1)
                            .arg(durationText(length, units));
             m_workspace.views().side->setFilter(std::move(figures), note);
         });

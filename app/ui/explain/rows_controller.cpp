@@ -9,6 +9,7 @@
 #include <QSplitter>
 
 #include "app/ui/workspace/workspace.h"
+#include "widgets/literals.h"
 #include "widgets/preferences/preferences.h"
 #include "widgets/timeline/timeline_view.h"
 
@@ -65,160 +66,160 @@ std::vector<ActionEntry> RowsController::actionTable()
     return {
         {.id = "rowUp",
          .group = ActionGroup::Rows,
-         .text = tr("Row &above"),
+         .text = u"Row &above"_s,
          .keys = "Alt+Up",
-         .tooltip = tr("Moves the row mark in the gutter; the row keys act on the marked row")},
+         .tooltip = u"Moves the row mark in the gutter; the row keys act on the marked row"_s},
         {.id = "rowDown",
          .group = ActionGroup::Rows,
-         .text = tr("Row &below"),
+         .text = u"Row &below"_s,
          .keys = "Alt+Down",
-         .tooltip = tr("Moves the row mark in the gutter; the row keys act on the marked row")},
+         .tooltip = u"Moves the row mark in the gutter; the row keys act on the marked row"_s},
         {.id = "pinRank",
          .group = ActionGroup::Rows,
          .line = true,
-         .text = tr("&Pin to the top"),
+         .text = u"&Pin to the top"_s,
          .keys = "Shift+P",
          .tooltip =
-             tr("Keeps ranks above the scrolling rows: those of the selected area, the marked row or the selected op"),
+             u"Keeps ranks above the scrolling rows: those of the selected area, the marked row or the selected op"_s,
          .checkable = true},
         {.id = "foldRank",
          .group = ActionGroup::Rows,
-         .text = tr("&Fold to a thin row"),
+         .text = u"&Fold to a thin row"_s,
          .keys = "Shift+C",
-         .tooltip = tr("Shows a thin row of utilisation, without its track"),
+         .tooltip = u"Shows a thin row of utilisation, without its track"_s,
          .checkable = true},
         {.id = "rankTrack",
          .group = ActionGroup::Rows,
-         .text = tr("&Hide its comm track"),
+         .text = u"&Hide its comm track"_s,
          .keys = "Shift+T",
-         .tooltip = tr("For these ranks only; Comm tracks hides all of them"),
+         .tooltip = u"For these ranks only; Comm tracks hides all of them"_s,
          .checkable = true},
         {.id = "openGroup",
          .group = ActionGroup::Rows,
-         .text = tr("&Open or fold the group"),
+         .text = u"&Open or fold the group"_s,
          .keys = "Shift+Return",
-         .tooltip = tr("Shows the group's ranks one by one, or as one row again")},
+         .tooltip = u"Shows the group's ranks one by one, or as one row again"_s},
         {.id = "groupAuto",
          .group = ActionGroup::Rows,
          .line = true,
-         .text = tr("Automatic groups by &number of ranks"),
-         .tooltip = tr("No groups up to 64 ranks; above that, at most 32 groups"),
+         .text = u"Automatic groups by &number of ranks"_s,
+         .tooltip = u"No groups up to 64 ranks; above that, at most 32 groups"_s,
          .checkable = true},
-        {.id = "groupNone", .group = ActionGroup::Rows, .text = tr("On&e row per rank"), .checkable = true},
-        {.id = "groupOf8", .group = ActionGroup::Rows, .text = tr("Groups of &8 ranks"), .checkable = true},
-        {.id = "groupOf32", .group = ActionGroup::Rows, .text = tr("Groups of &32 ranks"), .checkable = true},
-        {.id = "groupOf128", .group = ActionGroup::Rows, .text = tr("Groups of &128 ranks"), .checkable = true},
+        {.id = "groupNone", .group = ActionGroup::Rows, .text = u"On&e row per rank"_s, .checkable = true},
+        {.id = "groupOf8", .group = ActionGroup::Rows, .text = u"Groups of &8 ranks"_s, .checkable = true},
+        {.id = "groupOf32", .group = ActionGroup::Rows, .text = u"Groups of &32 ranks"_s, .checkable = true},
+        {.id = "groupOf128", .group = ActionGroup::Rows, .text = u"Groups of &128 ranks"_s, .checkable = true},
         {.id = "groupStage",
          .group = ActionGroup::Rows,
-         .text = tr("Groups by &stage"),
-         .tooltip = tr("Groups ranks that run the same stages"),
+         .text = u"Groups by &stage"_s,
+         .tooltip = u"Groups ranks that run the same stages"_s,
          .checkable = true},
         {.id = "groupBusy",
          .group = ActionGroup::Rows,
-         .text = tr("Groups by b&usy time"),
-         .tooltip = tr("Groups ranks that are about equally busy, the idlest first"),
+         .text = u"Groups by b&usy time"_s,
+         .tooltip = u"Groups ranks that are about equally busy, the idlest first"_s,
          .checkable = true},
         {.id = "groupHost",
          .group = ActionGroup::Rows,
-         .text = tr("Groups by h&ost"),
-         .tooltip = tr("Groups ranks on the same host, where the trace says"),
+         .text = u"Groups by h&ost"_s,
+         .tooltip = u"Groups ranks on the same host, where the trace says"_s,
          .checkable = true},
         {.id = "groupPipeline",
          .group = ActionGroup::Rows,
-         .text = tr("Groups by p&ipeline place"),
-         .tooltip = tr("Groups ranks with the same place in the pipeline, as the trace's process groups say"),
+         .text = u"Groups by p&ipeline place"_s,
+         .tooltip = u"Groups ranks with the same place in the pipeline, as the trace's process groups say"_s,
          .checkable = true},
         {.id = "groupData",
          .group = ActionGroup::Rows,
-         .text = tr("Groups by &data-parallel place"),
-         .tooltip = tr("Groups ranks with the same data-parallel place, as the trace's process groups say"),
+         .text = u"Groups by &data-parallel place"_s,
+         .tooltip = u"Groups ranks with the same data-parallel place, as the trace's process groups say"_s,
          .checkable = true},
         {.id = "groupTensor",
          .group = ActionGroup::Rows,
-         .text = tr("Groups by tensor-parallel place"),
-         .tooltip = tr("Groups ranks with the same tensor-parallel place, as the trace's process groups say"),
+         .text = u"Groups by tensor-parallel place"_s,
+         .tooltip = u"Groups ranks with the same tensor-parallel place, as the trace's process groups say"_s,
          .checkable = true},
         {.id = "groupExpert",
          .group = ActionGroup::Rows,
-         .text = tr("Groups by e&xpert-parallel place"),
-         .tooltip = tr("Groups ranks with the same expert-parallel place, as the trace's process groups say"),
+         .text = u"Groups by e&xpert-parallel place"_s,
+         .tooltip = u"Groups ranks with the same expert-parallel place, as the trace's process groups say"_s,
          .checkable = true},
         {.id = "groupContext",
          .group = ActionGroup::Rows,
-         .text = tr("Groups by context-parallel place"),
-         .tooltip = tr("Groups ranks with the same context-parallel place, as the trace's process groups say"),
+         .text = u"Groups by context-parallel place"_s,
+         .tooltip = u"Groups ranks with the same context-parallel place, as the trace's process groups say"_s,
          .checkable = true},
         {.id = "groupReplica",
          .group = ActionGroup::Rows,
-         .text = tr("Replicas under their pipeline rank"),
-         .tooltip = tr("Shows the ranks of the first replica, and the other replicas' ranks folded below each"),
+         .text = u"Replicas under their pipeline rank"_s,
+         .tooltip = u"Shows the ranks of the first replica, and the other replicas' ranks folded below each"_s,
          .checkable = true},
         {.id = "groupRange",
          .group = ActionGroup::Rows,
          .line = true,
-         .text = tr("&Mean, minimum and maximum in groups"),
-         .tooltip = tr("A group's row shows how busy its ranks are: mean, idlest and busiest; otherwise the mean time "
-                       "of each kind"),
+         .text = u"&Mean, minimum and maximum in groups"_s,
+         .tooltip = u"A group's row shows how busy its ranks are: mean, idlest and busiest; otherwise the mean time "
+                    "of each kind"_s,
          .checkable = true},
         {.id = "subLanes",
          .group = ActionGroup::Rows,
          .line = true,
-         .text = tr("&Kernels and copies"),
+         .text = u"&Kernels and copies"_s,
          .keys = "Shift+K",
-         .tooltip = tr("Work other than ops, in thin rows under its rank, where the run has any"),
+         .tooltip = u"Work other than ops, in thin rows under its rank, where the run has any"_s,
          .checkable = true},
         {.id = "kernelClasses",
          .group = ActionGroup::Rows,
-         .text = tr("Kernels by &class"),
-         .tooltip = tr("Colours kernels and copies by what they are, such as matrix products, and ranges by name, "
-                       "instead of the ops that launched them"),
+         .text = u"Kernels by &class"_s,
+         .tooltip = u"Colours kernels and copies by what they are, such as matrix products, and ranges by name, "
+                    "instead of the ops that launched them"_s,
          .checkable = true},
         {.id = "waitLanes",
          .group = ActionGroup::Rows,
-         .text = tr("&Waits"),
-         .tooltip = tr("What each rank waited for, in thin rows under it"),
+         .text = u"&Waits"_s,
+         .tooltip = u"What each rank waited for, in thin rows under it"_s,
          .checkable = true},
         {.id = "rowsTaller",
          .group = ActionGroup::Rows,
          .line = true,
-         .text = tr("&Taller rows"),
+         .text = u"&Taller rows"_s,
          .keys = "Ctrl+Shift+Up",
-         .tooltip = tr("Ctrl+Shift+wheel over the timeline; remembered")},
+         .tooltip = u"Ctrl+Shift+wheel over the timeline; remembered"_s},
         {.id = "rowsLower",
          .group = ActionGroup::Rows,
-         .text = tr("Sma&ller rows"),
+         .text = u"Sma&ller rows"_s,
          .keys = "Ctrl+Shift+Down",
-         .tooltip = tr("Ctrl+Shift+wheel over the timeline; remembered")},
+         .tooltip = u"Ctrl+Shift+wheel over the timeline; remembered"_s},
         {.id = "rowsAutomatic",
          .group = ActionGroup::Rows,
-         .text = tr("Automatic row hei&ght"),
-         .tooltip = tr("Taller rows where the window has room"),
+         .text = u"Automatic row hei&ght"_s,
+         .tooltip = u"Taller rows where the window has room"_s,
          .checkable = true},
         {.id = "resetRows",
          .group = ActionGroup::Rows,
          .line = true,
-         .text = tr("&Reset all rows"),
-         .tooltip = tr("Unpins and unfolds every rank and shows every track")},
+         .text = u"&Reset all rows"_s,
+         .tooltip = u"Unpins and unfolds every rank and shows every track"_s},
         {.id = "timeRelative",
          .group = ActionGroup::Times,
-         .text = tr("From the &start of the step"),
-         .tooltip = tr("Every step starts at zero"),
+         .text = u"From the &start of the step"_s,
+         .tooltip = u"Every step starts at zero"_s,
          .checkable = true},
         {.id = "timeAbsolute",
          .group = ActionGroup::Times,
-         .text = tr("From the start of the &run"),
-         .tooltip = tr("Time since the run started"),
+         .text = u"From the start of the &run"_s,
+         .tooltip = u"Time since the run started"_s,
          .checkable = true},
         {.id = "unitAuto",
          .group = ActionGroup::Times,
          .line = true,
-         .text = tr("&Automatic unit"),
-         .tooltip = tr("Each time in the unit that leaves one to three digits before the decimal point"),
+         .text = u"&Automatic unit"_s,
+         .tooltip = u"Each time in the unit that leaves one to three digits before the decimal point"_s,
          .checkable = true},
-        {.id = "unitNanos", .group = ActionGroup::Times, .text = tr("&Nanoseconds"), .checkable = true},
-        {.id = "unitMicros", .group = ActionGroup::Times, .text = tr("Mi&croseconds"), .checkable = true},
-        {.id = "unitMillis", .group = ActionGroup::Times, .text = tr("&Milliseconds"), .checkable = true},
-        {.id = "unitSeconds", .group = ActionGroup::Times, .text = tr("S&econds"), .checkable = true},
+        {.id = "unitNanos", .group = ActionGroup::Times, .text = u"&Nanoseconds"_s, .checkable = true},
+        {.id = "unitMicros", .group = ActionGroup::Times, .text = u"Mi&croseconds"_s, .checkable = true},
+        {.id = "unitMillis", .group = ActionGroup::Times, .text = u"&Milliseconds"_s, .checkable = true},
+        {.id = "unitSeconds", .group = ActionGroup::Times, .text = u"S&econds"_s, .checkable = true},
     };
 }
 
@@ -244,7 +245,7 @@ RowsController::RowsController(Workspace& workspace) : Feature(workspace)
         state->setRows(rows);
     });
     on("kernelClasses", [this](bool wanted) {
-        QSettings().setValue(QStringLiteral("rows/classes"), wanted);
+        QSettings().setValue(u"rows/classes"_s, wanted);
         m_workspace.library()->setKernelsByClass(wanted);
         m_workspace.shown().showAgain();
     });
@@ -282,7 +283,7 @@ RowsController::RowsController(Workspace& workspace) : Feature(workspace)
     for (const auto& [id, origin] : {std::pair{"timeRelative", TimeOrigin::Step}, {"timeAbsolute", TimeOrigin::Run}}) {
         origins->addAction(a[id]);
         on(id, [state, origin = origin] {
-            QSettings().setValue(QStringLiteral("times/absolute"), origin == TimeOrigin::Run);
+            QSettings().setValue(u"times/absolute"_s, origin == TimeOrigin::Run);
             state->setTimeOrigin(origin);
         });
     }
@@ -317,22 +318,22 @@ void RowsController::restore()
 {
     const QSettings settings;
     RowSettings rows;
-    const QString grouping = settings.value(QStringLiteral("rows/grouping")).toString();
+    const QString grouping = settings.value(u"rows/grouping"_s).toString();
     for (const GroupingChoice& choice : groupings) {
         if (grouping != QLatin1String(choice.key)) continue;
         rows.grouping = choice.grouping;
         rows.groupSize = choice.size;
     }
-    rows.look = settings.value(QStringLiteral("rows/range"), false).toBool() ? GroupLook::Range : GroupLook::Kinds;
-    rows.lanes = settings.value(QStringLiteral("rows/lanes"), true).toBool();
-    rows.waits = settings.value(QStringLiteral("rows/waits"), false).toBool();
+    rows.look = settings.value(u"rows/range"_s, false).toBool() ? GroupLook::Range : GroupLook::Kinds;
+    rows.lanes = settings.value(u"rows/lanes"_s, true).toBool();
+    rows.waits = settings.value(u"rows/waits"_s, false).toBool();
     m_workspace.viewState()->setRows(rows);
-    const bool classes = settings.value(QStringLiteral("rows/classes"), false).toBool();
+    const bool classes = settings.value(u"rows/classes"_s, false).toBool();
     m_workspace.library()->setKernelsByClass(classes);
     m_workspace.actions()["kernelClasses"]->setChecked(classes);
-    m_rowScale = settings.value(QStringLiteral("rows/scale"), 0).toDouble();
+    m_rowScale = settings.value(u"rows/scale"_s, 0).toDouble();
     if (m_rowScale != 0) m_rowScale = std::clamp(m_rowScale, leastRowScale, mostRowScale);
-    const bool absolute = settings.value(QStringLiteral("times/absolute"), false).toBool();
+    const bool absolute = settings.value(u"times/absolute"_s, false).toBool();
     m_workspace.viewState()->setTimeOrigin(absolute ? TimeOrigin::Run : TimeOrigin::Step);
     m_workspace.actions()[absolute ? "timeAbsolute" : "timeRelative"]->setChecked(true);
     refreshUnit();
@@ -364,7 +365,7 @@ void RowsController::fitRows()
 void RowsController::setRowScale(double scale)
 {
     m_rowScale = scale == 0 ? 0 : std::clamp(scale, leastRowScale, mostRowScale);
-    QSettings().setValue(QStringLiteral("rows/scale"), m_rowScale);
+    QSettings().setValue(u"rows/scale"_s, m_rowScale);
     fitRows();
     refresh();
 }
@@ -401,16 +402,16 @@ void RowsController::remember() const
     const RowSettings& rows = m_workspace.viewState()->rows();
     for (const GroupingChoice& choice : groupings)
         if (choice.grouping == rows.grouping && choice.size == rows.groupSize)
-            settings.setValue(QStringLiteral("rows/grouping"), QString::fromLatin1(choice.key));
-    settings.setValue(QStringLiteral("rows/range"), rows.look == GroupLook::Range);
-    settings.setValue(QStringLiteral("rows/lanes"), rows.lanes);
-    settings.setValue(QStringLiteral("rows/waits"), rows.waits);
+            settings.setValue(u"rows/grouping"_s, QString::fromLatin1(choice.key));
+    settings.setValue(u"rows/range"_s, rows.look == GroupLook::Range);
+    settings.setValue(u"rows/lanes"_s, rows.lanes);
+    settings.setValue(u"rows/waits"_s, rows.waits);
     if (m_ranks == 0) return;
-    settings.beginGroup(QStringLiteral("rows/%1").arg(m_ranks));
-    settings.setValue(QStringLiteral("pinned"), listOf(rows.pinned));
-    settings.setValue(QStringLiteral("folded"), listOf(rows.collapsed));
-    settings.setValue(QStringLiteral("trackless"), listOf(rows.trackless));
-    settings.setValue(QStringLiteral("open"), listOf(rows.expanded));
+    settings.beginGroup(u"rows/%1"_s.arg(m_ranks));
+    settings.setValue(u"pinned"_s, listOf(rows.pinned));
+    settings.setValue(u"folded"_s, listOf(rows.collapsed));
+    settings.setValue(u"trackless"_s, listOf(rows.trackless));
+    settings.setValue(u"open"_s, listOf(rows.expanded));
     settings.endGroup();
 }
 
@@ -421,12 +422,12 @@ void RowsController::runChanged()
     if (static_cast<int>(ranks) != m_ranks && ranks > 0) {
         m_ranks = static_cast<int>(ranks);
         QSettings settings;
-        settings.beginGroup(QStringLiteral("rows/%1").arg(m_ranks));
+        settings.beginGroup(u"rows/%1"_s.arg(m_ranks));
         RowSettings rows = m_workspace.viewState()->rows();
-        rows.pinned = setOf(settings.value(QStringLiteral("pinned")));
-        rows.collapsed = setOf(settings.value(QStringLiteral("folded")));
-        rows.trackless = setOf(settings.value(QStringLiteral("trackless")));
-        rows.expanded = setOf(settings.value(QStringLiteral("open")));
+        rows.pinned = setOf(settings.value(u"pinned"_s));
+        rows.collapsed = setOf(settings.value(u"folded"_s));
+        rows.trackless = setOf(settings.value(u"trackless"_s));
+        rows.expanded = setOf(settings.value(u"open"_s));
         m_workspace.viewState()->setRows(rows);
     }
     fitRows();
@@ -508,11 +509,11 @@ void RowsController::fillRowMenu(QMenu& menu, int row)
     menu.addSection(view->rowText(row));
     if (place.group >= 0) menu.addAction(a["openGroup"]);
     for (const ActionId id : {"pinRank", "foldRank", "rankTrack"}) menu.addAction(a[id]);
-    menu.addAction(tr("Select the whole row"), this, [this, first = place.firstPosition, last = place.lastPosition] {
+    menu.addAction(u"Select the whole row"_s, this, [this, first = place.firstPosition, last = place.lastPosition] {
         m_workspace.viewState()->setAreas({{m_workspace.viewState()->extent(), first, last}});
     });
     menu.addSeparator();
-    QMenu* groups = menu.addMenu(tr("&Group ranks"));
+    QMenu* groups = menu.addMenu(u"&Group ranks"_s);
     for (const GroupingChoice& choice : groupings) groups->addAction(a[choice.action]);
     groups->addSeparator();
     groups->addAction(a["groupRange"]);
@@ -530,17 +531,17 @@ void RowsController::fillGapMenu(QMenu& menu, int panel, int rank, Nanos axisTim
     const std::size_t next = lane.firstEndingAfter(axisTime);
     const TimeRange gap{next > 0 ? lane.slices()[next - 1].end() : 0,
                         next < lane.size() ? lane.slices()[next].begin() : shown.duration};
-    menu.addSection(tr("Idle, rank %1: %2").arg(rank).arg(durationText(gap.duration(), shown.units)));
-    QAction* why = menu.addAction(tr("&Explain this gap"), this,
+    menu.addSection(u"Idle, rank %1: %2"_s.arg(rank).arg(durationText(gap.duration(), shown.units)));
+    QAction* why = menu.addAction(u"&Explain this gap"_s, this,
                                   [view, panel, rank, axisTime] { emit view->idleClicked(panel, rank, axisTime); });
     why->setEnabled(m_workspace.shown().mode() == Shown::Mode::Run);
-    menu.addAction(tr("&Fit this gap"), this, [this, gap] { m_workspace.viewState()->fit(gap); });
+    menu.addAction(u"&Fit this gap"_s, this, [this, gap] { m_workspace.viewState()->fit(gap); });
     const int position =
         view->layout().plan->positionOf[static_cast<std::size_t>(panel)][static_cast<std::size_t>(rank)];
-    menu.addAction(tr("&Select this gap"), this, [this, gap, position] {
+    menu.addAction(u"&Select this gap"_s, this, [this, gap, position] {
         m_workspace.viewState()->setAreas({{gap, position, position}});
     });
-    menu.addAction(tr("Select it on &every rank"), this,
+    menu.addAction(u"Select it on &every rank"_s, this,
                    [this, gap, last = static_cast<int>(view->layout().plan->rankAt.size()) - 1] {
                        m_workspace.viewState()->setAreas({{gap, 0, last}});
                    });

@@ -16,6 +16,7 @@
 
 #include "app/ui/workspace/offers.h"
 #include "app/ui/workspace/workspace.h"
+#include "widgets/literals.h"
 #include "widgets/search/find_field.h"
 #include "widgets/style.h"
 #include "widgets/timeline/timeline_view.h"
@@ -27,24 +28,24 @@ std::vector<ActionEntry> StepsController::actionTable()
     return {
         {.id = "allSteps",
          .group = ActionGroup::ViewSteps,
-         .text = tr("All ste&ps on one axis"),
+         .text = u"All ste&ps on one axis"_s,
          .keys = "Ctrl+Shift+A",
-         .tooltip = tr("Every step of the run, with a line at the start of each; again: a single step"),
+         .tooltip = u"Every step of the run, with a line at the start of each; again: a single step"_s,
          .checkable = true},
         {.id = "chooseSteps",
          .group = ActionGroup::ViewSteps,
-         .text = tr("Choose s&teps…"),
-         .tooltip = tr("A range of steps on one axis")},
+         .text = u"Choose s&teps…"_s,
+         .tooltip = u"A range of steps on one axis"_s},
         {.id = "previousStep",
          .group = ActionGroup::AnalyseSteps,
-         .text = tr("&Previous step"),
+         .text = u"&Previous step"_s,
          .keys = "Ctrl+PgUp",
-         .missing = tr("This run has only one step.")},
+         .missing = u"This run has only one step."_s},
         {.id = "nextStep",
          .group = ActionGroup::AnalyseSteps,
-         .text = tr("&Next step"),
+         .text = u"&Next step"_s,
          .keys = "Ctrl+PgDown",
-         .missing = tr("This run has only one step.")},
+         .missing = u"This run has only one step."_s},
     };
 }
 
@@ -52,16 +53,16 @@ StepsController::StepsController(Workspace& workspace)
     : Feature(workspace), m_box(workspace.views().steps), m_progress(new QProgressBar(workspace.window())),
       m_cancel(new QToolButton(workspace.window()))
 {
-    m_progress->setObjectName(QStringLiteral("stepsProgress"));
+    m_progress->setObjectName(u"stepsProgress"_s);
     m_progress->setRange(0, 1000);
     m_progress->setTextVisible(false);
     m_progress->setFixedWidth(120);
-    m_progress->setAccessibleName(tr("Reading every step"));
-    m_progress->setToolTip(tr("Spans read so far, of all in the run. The overview stays until all have been read."));
-    m_cancel->setObjectName(QStringLiteral("cancelSteps"));
-    m_cancel->setText(tr("Cancel"));
-    m_cancel->setAccessibleName(tr("Cancel reading every step"));
-    m_cancel->setToolTip(tr("Stop reading and show one step again"));
+    m_progress->setAccessibleName(u"Reading every step"_s);
+    m_progress->setToolTip(u"Spans read so far, of all in the run. The overview stays until all have been read."_s);
+    m_cancel->setObjectName(u"cancelSteps"_s);
+    m_cancel->setText(u"Cancel"_s);
+    m_cancel->setAccessibleName(u"Cancel reading every step"_s);
+    m_cancel->setToolTip(u"Stop reading and show one step again"_s);
     m_cancel->setAutoRaise(true);
     m_progress->hide();
     m_cancel->hide();
@@ -120,30 +121,29 @@ void StepsController::fillBox()
                        m_workspace.shown().view()->stepCount > 1;
     m_box->setEnabled(shown);
     if (!shown) {
-        m_box->addItem(m_workspace.shown().mode() == Shown::Mode::Run ? tr("One step") : tr("Step"));
+        m_box->addItem(m_workspace.shown().mode() == Shown::Mode::Run ? u"One step"_s : u"Step"_s);
         return;
     }
     const Run& run = *m_workspace.shown().view()->run;
     const int steps = m_workspace.shown().view()->stepCount;
     const int median = m_workspace.shown().view()->median;
     for (int step = 0; step < steps; ++step) {
-        QString text = tr("Step %1 of %2").arg(step + 1).arg(steps);
+        QString text = u"Step %1 of %2"_s.arg(step + 1).arg(steps);
         if (step < run.info.warmupSteps)
-            text += tr(", warm-up");
+            text += u", warm-up"_s;
         else if (step == median)
-            text += tr(", median");
+            text += u", median"_s;
         m_box->addItem(text, step);
     }
     m_box->insertSeparator(m_box->count());
     const bool part = m_workspace.shown().view()->steps && (m_workspace.shown().view()->steps->first > 0 ||
                                                             m_workspace.shown().view()->steps->last < steps - 1);
     if (part)
-        m_box->addItem(tr("Steps %1 to %2")
-                           .arg(m_workspace.shown().view()->steps->first + 1)
+        m_box->addItem(u"Steps %1 to %2"_s.arg(m_workspace.shown().view()->steps->first + 1)
                            .arg(m_workspace.shown().view()->steps->last + 1),
                        -1);
-    m_box->addItem(tr("All %1 steps").arg(steps), -2);
-    m_box->addItem(tr("Choose steps…"), -3);
+    m_box->addItem(u"All %1 steps"_s.arg(steps), -2);
+    m_box->addItem(u"Choose steps…"_s, -3);
     m_box->setCurrentIndex(m_workspace.shown().view()->steps ? m_box->findData(part ? -1 : -2)
                                                              : m_workspace.shown().view()->step);
 }
@@ -163,14 +163,14 @@ void StepsController::choose()
     const ShownSteps now = m_workspace.shown().view()->steps.value_or(
         ShownSteps{m_workspace.shown().view()->step, m_workspace.shown().view()->step});
     auto* dialog = new QDialog(m_workspace.window());
-    dialog->setObjectName(QStringLiteral("chooseSteps"));
+    dialog->setObjectName(u"chooseSteps"_s);
     dialog->setAttribute(Qt::WA_DeleteOnClose);
-    dialog->setWindowTitle(tr("Steps on one axis"));
+    dialog->setWindowTitle(u"Steps on one axis"_s);
     auto* layout = new QGridLayout(dialog);
     layout->setContentsMargins(20, 18, 20, 16);
     layout->setSpacing(9);
     QSpinBox* boxes[2] = {};
-    const QString names[2] = {tr("&From step"), tr("&To step")};
+    const QString names[2] = {u"&From step"_s, u"&To step"_s};
     for (int i = 0; i < 2; ++i) {
         boxes[i] = new QSpinBox(dialog);
         boxes[i]->setRange(1, all);
@@ -180,12 +180,12 @@ void StepsController::choose()
         layout->addWidget(label, i, 0);
         layout->addWidget(boxes[i], i, 1);
     }
-    layout->addWidget(makeLabel(tr("Of %1 steps. The side panel keeps the figures of the median step.").arg(all),
-                                "secondary", dialog),
-                      2, 0, 1, 2);
+    layout->addWidget(
+        makeLabel(u"Of %1 steps. The side panel keeps the figures of the median step."_s.arg(all), "secondary", dialog),
+        2, 0, 1, 2);
     auto* buttons = new QDialogButtonBox(QDialogButtonBox::Ok | QDialogButtonBox::Cancel, dialog);
-    buttons->button(QDialogButtonBox::Ok)->setText(tr("Show"));
-    buttons->button(QDialogButtonBox::Ok)->setObjectName(QStringLiteral("primary"));
+    buttons->button(QDialogButtonBox::Ok)->setText(u"Show"_s);
+    buttons->button(QDialogButtonBox::Ok)->setObjectName(u"primary"_s);
     layout->addWidget(buttons, 3, 0, 1, 2);
     connect(buttons, &QDialogButtonBox::rejected, dialog, &QDialog::reject);
     connect(buttons, &QDialogButtonBox::accepted, dialog,
@@ -269,7 +269,7 @@ void StepsController::findOn(const QString& text, const OpQuery& query, bool bac
             if (!(m_workspace.shown().ref() == ref) || (!step && step.error().code == ErrorCode::Cancelled)) return;
             if (!step || *step < 0) {
                 if (step)
-                    m_workspace.views().find->setAnswer(tr("no match"), false);
+                    m_workspace.views().find->setAnswer(u"no match"_s, false);
                 else
                     m_workspace.views().find->setFault(QString::fromStdString(step.error().message));
                 return;

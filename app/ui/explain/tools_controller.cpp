@@ -10,6 +10,7 @@
 #include "traces/fit/executed_run.h"
 #include "traces/fit/fit_costs.h"
 #include "traces/report/run_report.h"
+#include "widgets/literals.h"
 #include "widgets/memory/memory_view.h"
 #include "widgets/panel/side_panel.h"
 #include "widgets/timeline/legend.h"
@@ -31,26 +32,26 @@ std::vector<ActionEntry> ToolsController::actionTable()
         {.id = "whatIf",
          .group = ActionGroup::AnalyseTools,
          .at = 0,
-         .text = tr("&What if…"),
+         .text = u"&What if…"_s,
          .keys = "Ctrl+Shift+W",
          .tooltip =
-             tr("Changes durations, links, microbatches or channels and shows the result simulated below the run"),
+             u"Changes durations, links, microbatches or channels and shows the result simulated below the run"_s,
          .checkable = true},
         {.id = "residuals",
          .group = ActionGroup::AnalyseTools,
          .at = 0,
-         .text = tr("&Predicted against measured"),
+         .text = u"&Predicted against measured"_s,
          .keys = "Ctrl+Shift+R",
-         .tooltip = tr("Predicted and measured times of each op and of the step"),
+         .tooltip = u"Predicted and measured times of each op and of the step"_s,
          .checkable = true,
-         .missing = tr("This run was simulated and has no measured times.")},
+         .missing = u"This run was simulated and has no measured times."_s},
         {.id = "loweredView",
          .group = ActionGroup::AnalyseTools,
          .at = 0,
-         .text = tr("&Lowered schedule"),
+         .text = u"&Lowered schedule"_s,
          .keys = "Ctrl+Shift+L",
          .tooltip =
-             tr("Sends and receives inserted into the order by a rule, with the resulting messages and channel use"),
+             u"Sends and receives inserted into the order by a rule, with the resulting messages and channel use"_s,
          .checkable = true},
     };
 }
@@ -72,7 +73,7 @@ ToolsController::ToolsController(Workspace& workspace)
     connect(m_lowered, &LoweredPanel::deadlockAsked, this, [this] {
         if (m_loweredPicture && m_loweredPicture->lowered)
             showDeadlock(m_workspace, m_loweredPicture->lowered, m_lowered->channels(), [this](const Schedule& fixed) {
-                m_workspace.feature<FileOpening>()->openOrder(fixed, QStringLiteral("mended"));
+                m_workspace.feature<FileOpening>()->openOrder(fixed, u"mended"_s);
             });
     });
     for (const auto& [id, tool] : {std::pair{"loweredView", Shown::Tool::Lowered},
@@ -130,13 +131,13 @@ void ToolsController::refreshActions()
 QString ToolsController::text() const
 {
     if (m_workspace.shown().tool() == Shown::Tool::Lowered)
-        return tr("Lowered: sends and receives inserted by the rule \"%1\"")
-            .arg(QString::fromStdString(toText(m_lowered->lowering())));
+        return u"Lowered: sends and receives inserted by the rule \"%1\""_s.arg(
+            QString::fromStdString(toText(m_lowered->lowering())));
     if (m_workspace.shown().tool() != Shown::Tool::WhatIf) return {}; // the timeline is the run's
     const auto question = m_whatIf->question();
     const QString changes = question ? QString::fromStdString(toText(*question)) : QString();
-    return changes.isEmpty() ? tr("Above: as simulated. Below: what if, nothing changed")
-                             : tr("Above: as simulated. Below: what if %1").arg(changes);
+    return changes.isEmpty() ? u"Above: as simulated. Below: what if, nothing changed"_s
+                             : u"Above: as simulated. Below: what if %1"_s.arg(changes);
 }
 
 // Nothing is asked any more.
@@ -185,9 +186,9 @@ void ToolsController::showPicture(const std::vector<std::shared_ptr<const Timeli
     timeline->setPanels(panels);
     m_workspace.views().memory->setPanels(panels);
     m_workspace.views().legend->setPanels(panels);
-    timeline->setTitle(shown.tool() == Shown::Tool::Lowered  ? tr("Lowered")
-                       : shown.tool() == Shown::Tool::WhatIf ? tr("What if")
-                                                             : tr("Timeline"));
+    timeline->setTitle(shown.tool() == Shown::Tool::Lowered  ? u"Lowered"_s
+                       : shown.tool() == Shown::Tool::WhatIf ? u"What if"_s
+                                                             : u"Timeline"_s);
     shown.setToolText(text());
     if (fitted) m_workspace.viewState()->fitAll();
     if (more || shown.tool() != Shown::Tool::WhatIf) shown.splitViews();
@@ -226,7 +227,7 @@ void ToolsController::askTool()
     if (m_making.waits([this] { askTool(); })) return;
     auto input = toolInput();
     if (!input) {
-        m_workspace.banner()->showRefusal(tr("this run has no order to simulate again"), input.error());
+        m_workspace.banner()->showRefusal(u"this run has no order to simulate again"_s, input.error());
         m_workspace.shown().setTool(Shown::Tool::None);
         return;
     }
@@ -297,7 +298,7 @@ void ToolsController::askResiduals(const ToolInput& input)
             continue;
         others.push_back({ref, ref.file == shown->ref.file
                                    ? runTitle(*info)
-                                   : tr("%1 of %2").arg(runTitle(*info), QFileInfo(ref.file).fileName())});
+                                   : u"%1 of %2"_s.arg(runTitle(*info), QFileInfo(ref.file).fileName())});
     }
     m_residuals->setSources(others);
     const RunRef source = m_residuals->source();

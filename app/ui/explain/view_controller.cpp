@@ -7,6 +7,7 @@
 #include <QVBoxLayout>
 
 #include "app/ui/workspace/workspace.h"
+#include "widgets/literals.h"
 #include "widgets/memory/memory_view.h"
 #include "widgets/panel/side_panel.h"
 #include "widgets/timeline/timeline_view.h"
@@ -18,62 +19,62 @@ std::vector<ActionEntry> ViewController::actionTable()
     return {
         {.id = "fit",
          .group = ActionGroup::ViewFit,
-         .text = tr("&Fit all"),
-         .button = tr("Fit"),
+         .text = u"&Fit all"_s,
+         .button = u"Fit"_s,
          .keys = "Home",
          .tool = 41,
-         .tooltip = tr("Shows the whole step")},
+         .tooltip = u"Shows the whole step"_s},
         {.id = "fitSelection",
          .group = ActionGroup::ViewFit,
-         .text = tr("Fit the se&lection"),
+         .text = u"Fit the se&lection"_s,
          .keys = "F",
-         .tooltip = tr("Zooms to the selection; again: everything")},
+         .tooltip = u"Zooms to the selection; again: everything"_s},
         {.id = "back",
          .group = ActionGroup::ViewFit,
-         .text = tr("View &back"),
+         .text = u"View &back"_s,
          .keys = "Alt+Left",
-         .tooltip = tr("Previous view"),
+         .tooltip = u"Previous view"_s,
          .needs = Needs::Nothing,
-         .missing = tr("There is no earlier view.")},
+         .missing = u"There is no earlier view."_s},
         {.id = "forward",
          .group = ActionGroup::ViewFit,
-         .text = tr("View &forward"),
+         .text = u"View &forward"_s,
          .keys = "Alt+Right",
-         .tooltip = tr("Next view"),
+         .tooltip = u"Next view"_s,
          .needs = Needs::Nothing,
-         .missing = tr("There is no later view.")},
+         .missing = u"There is no later view."_s},
         {.id = "commTracks",
          .group = ActionGroup::ViewTracks,
-         .text = tr("Comm &tracks"),
-         .button = tr("Comm tracks"),
+         .text = u"Comm &tracks"_s,
+         .button = u"Comm tracks"_s,
          .tool = 32,
-         .tooltip = tr("Shows transfers under each rank"),
+         .tooltip = u"Shows transfers under each rank"_s,
          .checkable = true},
         {.id = "memory",
          .group = ActionGroup::ViewTracks,
-         .text = tr("&Memory"),
-         .button = tr("Memory"),
+         .text = u"&Memory"_s,
+         .button = u"Memory"_s,
          .tool = 33,
-         .tooltip = tr("Activation memory of each rank on the same axis"),
+         .tooltip = u"Activation memory of each rank on the same axis"_s,
          .checkable = true},
         {.id = "sidePanel",
          .group = ActionGroup::ViewPanels,
-         .text = tr("&Side panel"),
+         .text = u"&Side panel"_s,
          .keys = "Ctrl+B",
-         .tooltip = tr("Figures at the right"),
+         .tooltip = u"Figures at the right"_s,
          .checkable = true},
         {.id = "details",
          .group = ActionGroup::ViewPanels,
-         .text = tr("&Details of the selection"),
+         .text = u"&Details of the selection"_s,
          .keys = "Q",
-         .tooltip = tr("Scrolls the side panel to the selected op")},
+         .tooltip = u"Scrolls the side panel to the selected op"_s},
         {.id = "criticalPath",
          .group = ActionGroup::AnalyseStep,
          .at = 0,
-         .text = tr("&Critical path"),
-         .button = tr("Critical path"),
+         .text = u"&Critical path"_s,
+         .button = u"Critical path"_s,
          .tool = 31,
-         .tooltip = tr("Outlines the chain of ops that decides when the step ends"),
+         .tooltip = u"Outlines the chain of ops that decides when the step ends"_s,
          .checkable = true},
     };
 }
@@ -143,8 +144,8 @@ void ViewController::spanMenu(const QPoint& at, SpanRef ref)
     QMenu menu(m_workspace.window());
     if (ref.valid()) {
         m_workspace.viewState()->select(ref);
-        menu.addAction(tr("Fit this op"), this, [this, ref] { m_workspace.views().timeline->fitSpan(ref); });
-        menu.addAction(tr("Copy its details"), this, [this, ref] {
+        menu.addAction(u"Fit this op"_s, this, [this, ref] { m_workspace.views().timeline->fitSpan(ref); });
+        menu.addAction(u"Copy its details"_s, this, [this, ref] {
             QApplication::clipboard()->setText(m_workspace.views().timeline->cardOf(ref).plain());
         });
         if (m_workspace.shown().mode() == Shown::Mode::Edit) {

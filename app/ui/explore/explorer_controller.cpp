@@ -17,6 +17,7 @@
 #include "widgets/background.h"
 #include "widgets/explore/survey_text.h"
 #include "widgets/library/schedule_preview.h"
+#include "widgets/literals.h"
 #include "widgets/numbers.h"
 #include "widgets/runs/runs_model.h"
 
@@ -50,10 +51,10 @@ std::vector<ActionEntry> ExplorerController::actionTable()
         {.id = "explorer",
          .group = ActionGroup::AnalyseCompare,
          .at = 30,
-         .text = tr("E&xplorer"),
+         .text = u"E&xplorer"_s,
          .keys = "Ctrl+Shift+E",
-         .tooltip = tr("Every library schedule for a shape, costs and a memory cap: memory against time, and over one "
-                       "or two parameters"),
+         .tooltip = u"Every library schedule for a shape, costs and a memory cap: memory against time, and over one "
+                    "or two parameters"_s,
          .checkable = true},
     };
 }
@@ -80,15 +81,14 @@ ExplorerController::ExplorerController(Workspace& workspace)
     connect(m_view, &ExploreView::saveAsked, this, &ExplorerController::saveAsked);
     connect(m_view, &ExploreView::cancelAsked, this, &ExplorerController::cancel);
     connect(m_view, &ExploreView::csvAsked, this, [this] {
-        const QString path = QFileDialog::getSaveFileName(m_workspace.window(), tr("Table as CSV"),
-                                                          QStringLiteral("explore.csv"), tr("CSV (*.csv)"));
+        const QString path =
+            QFileDialog::getSaveFileName(m_workspace.window(), u"Table as CSV"_s, u"explore.csv"_s, u"CSV (*.csv)"_s);
         if (path.isEmpty()) return;
         if (auto done = writeTable(path); !done) m_workspace.banner()->showError(QString(), done.error());
     });
     connect(m_view, &ExploreView::pictureAsked, this, [this](ExplorePlot plot) {
-        const QString path =
-            QFileDialog::getSaveFileName(m_workspace.window(), tr("Export the plot"), QStringLiteral("explore.svg"),
-                                         tr("Pictures (*.svg *.pdf *.png)"));
+        const QString path = QFileDialog::getSaveFileName(m_workspace.window(), u"Export the plot"_s, u"explore.svg"_s,
+                                                          u"Pictures (*.svg *.pdf *.png)"_s);
         if (path.isEmpty()) return;
         if (auto done = writePicture(plot, path); !done) m_workspace.banner()->showError(QString(), done.error());
     });
@@ -110,7 +110,7 @@ bool ExplorerController::shown() const { return m_view->isVisibleTo(m_workspace.
 
 void ExplorerController::setShown(bool shown)
 {
-    m_workspace.room().showPage(shown ? m_view : nullptr, tr("Explorer"));
+    m_workspace.room().showPage(shown ? m_view : nullptr, u"Explorer"_s);
     m_workspace.actions()["explorer"]->setChecked(shown);
     if (!shown) {
         cancel();
@@ -133,7 +133,7 @@ void ExplorerController::ask()
     auto growing = std::make_shared<Growing>(points);
     m_sweepRows = growing;
     m_growth.start();
-    m_view->setWork(tr("simulating…"), true);
+    m_view->setWork(u"simulating…"_s, true);
     m_sweep.start(
         [points = std::move(points), question, growing](const std::stop_token& stop) {
             Progress progress;
@@ -165,8 +165,7 @@ void ExplorerController::nextState()
 {
     m_view->state()->setRows(std::make_shared<const std::vector<StateRow>>(m_stateRows), m_stateQuestion);
     const std::size_t all = m_stateRows.size();
-    m_view->setWork(m_stateNext < all ? tr("%1 of %2 schedules").arg(m_stateNext).arg(all)
-                                      : tr("%1 schedules").arg(all),
+    m_view->setWork(m_stateNext < all ? u"%1 of %2 schedules"_s.arg(m_stateNext).arg(all) : u"%1 schedules"_s.arg(all),
                     m_stateNext < all);
     if (m_stateNext >= all) return;
     m_stateJob.start(
@@ -189,10 +188,10 @@ void ExplorerController::askMixed()
     auto question = m_view->state()->mixedQuestion();
     if (!question) {
         m_view->setWork({}, false);
-        return picture->setError(tr("%1; %2").arg(QString::fromStdString(question.error().message),
-                                                  QString::fromStdString(question.error().remedy)));
+        return picture->setError(u"%1; %2"_s.arg(QString::fromStdString(question.error().message),
+                                                 QString::fromStdString(question.error().remedy)));
     }
-    m_view->setWork(tr("simulating…"), true);
+    m_view->setWork(u"simulating…"_s, true);
     m_stateJob.start(
         [question = *question](const std::stop_token& stop) {
             Progress progress;
@@ -200,7 +199,7 @@ void ExplorerController::askMixed()
             return mixedSurvey(question, progress);
         },
         [this, picture, question = *question](MixedAnswer answer) {
-            m_view->setWork(tr("%1 divisions").arg(answer.divisions.size()), false);
+            m_view->setWork(u"%1 divisions"_s.arg(answer.divisions.size()), false);
             picture->setAnswer(std::make_shared<const MixedAnswer>(std::move(answer)), question);
         },
         &m_pool);
@@ -274,10 +273,10 @@ void ExplorerController::grow()
     }
     if (m_survey.running() && m_surveyRows) {
         const std::size_t all = m_surveyRows->rows.size();
-        m_view->setWork(surveyed < all ? tr("%1 of %2 points").arg(surveyed).arg(all) : QString(), surveyed < all);
+        m_view->setWork(surveyed < all ? u"%1 of %2 points"_s.arg(surveyed).arg(all) : QString(), surveyed < all);
     } else if (m_sweepRows) {
         const std::size_t all = m_sweepRows->rows.size();
-        m_view->setWork(done < all ? tr("%1 of %2 schedules").arg(done).arg(all) : tr("%1 schedules").arg(all),
+        m_view->setWork(done < all ? u"%1 of %2 schedules"_s.arg(done).arg(all) : u"%1 schedules"_s.arg(all),
                         done < all && m_sweep.running());
     }
     if (!m_sweep.running() && !m_survey.running()) m_growth.stop();
@@ -289,16 +288,15 @@ void ExplorerController::askPreview(int row)
     const SweepRow* at = m_view->rowAt(row);
     if (at == nullptr || !at->good()) {
         m_view->miniature()->setPanel(nullptr, at == nullptr ? QString() : scheduleTitle(at->point.schedule),
-                                      at == nullptr ? tr("point to a schedule") : QString::fromStdString(at->error));
+                                      at == nullptr ? u"point to a schedule"_s : QString::fromStdString(at->error));
         return;
     }
     if (m_preview.waits([this, row] { askPreview(row); })) return;
     const PreviewRequest request{at->point.schedule, at->point.shape, at->point.units};
     const QString title = scheduleTitle(at->point.schedule);
     const Units units{at->timeUnit, at->memoryUnit};
-    const QString note =
-        tr("%1, bubble %2, peak %3")
-            .arg(durationText(at->step, units), percentText(at->bubbleFraction), bytesText(at->peak(), units));
+    const QString note = u"%1, bubble %2, peak %3"_s.arg(durationText(at->step, units), percentText(at->bubbleFraction),
+                                                         bytesText(at->peak(), units));
     m_preview.start([request] { return std::make_shared<const SchedulePreview>(previewOf(request)); },
                     [this, title, note](const std::shared_ptr<const SchedulePreview>& preview) {
                         m_view->miniature()->setPanel(preview->panel, title, note);
@@ -316,21 +314,20 @@ void ExplorerController::open(const SweepPoint& point)
 void ExplorerController::saveAsked(const SweepPoint& point)
 {
     QSettings settings;
-    const QString before =
-        settings.value(QStringLiteral("explore/saveTo"), QStringLiteral("explored.stagewright")).toString();
+    const QString before = settings.value(u"explore/saveTo"_s, u"explored.stagewright"_s).toString();
     QString path =
-        QFileDialog::getSaveFileName(m_workspace.window(), tr("Save as run"), before, tr("Run files (*.stagewright)"),
+        QFileDialog::getSaveFileName(m_workspace.window(), u"Save as run"_s, before, u"Run files (*.stagewright)"_s,
                                      nullptr, QFileDialog::DontConfirmOverwrite);
     if (path.isEmpty()) return;
-    if (QFileInfo(path).suffix().isEmpty()) path += QStringLiteral(".stagewright");
-    settings.setValue(QStringLiteral("explore/saveTo"), path);
+    if (QFileInfo(path).suffix().isEmpty()) path += u".stagewright"_s;
+    settings.setValue(u"explore/saveTo"_s, path);
     saveAsRun(point, path);
 }
 
 void ExplorerController::saveAsRun(const SweepPoint& point, const QString& path,
                                    std::function<void(Result<void>)> answer)
 {
-    m_view->setWork(tr("saving…"), true);
+    m_view->setWork(u"saving…"_s, true);
     inBackground(
         this,
         [point, target = path.toStdString(), now = QDateTime::currentMSecsSinceEpoch()]() -> Result<void> {
@@ -346,7 +343,7 @@ void ExplorerController::saveAsRun(const SweepPoint& point, const QString& path,
                 m_view->setWork({}, false);
                 m_workspace.banner()->showError(QString(), done.error());
             } else {
-                m_view->setWork(tr("saved to %1").arg(QFileInfo(path).fileName()), false);
+                m_view->setWork(u"saved to %1"_s.arg(QFileInfo(path).fileName()), false);
                 m_workspace.library()->open(path);
                 m_workspace.library()->reload(path);
             }
@@ -359,7 +356,7 @@ void ExplorerController::cancel()
     m_sweep.stop();
     m_survey.stop();
     if (m_stateJob.running() && m_view->state()->topic() == StateTopic::Stages)
-        m_view->setWork(tr("%1 of %2 schedules").arg(m_stateNext).arg(m_stateRows.size()), false);
+        m_view->setWork(u"%1 of %2 schedules"_s.arg(m_stateNext).arg(m_stateRows.size()), false);
     else if (m_stateJob.running())
         m_view->setWork({}, false);
     m_stateJob.drop();
@@ -395,7 +392,7 @@ Result<void> ExplorerController::writePicture(ExplorePlot plot, const QString& p
     content.caption = {setup(plot)};
     content.theme = &m_workspace.theme();
     PicturePart part;
-    part.name = tr("Plot");
+    part.name = u"Plot"_s;
     part.height = [](double width) { return width * 0.6; };
     part.elastic = true;
     part.paint = [view = m_view, plot](QPainter& painter, const QRectF& rect, const PaintRequest& request) {
@@ -413,7 +410,7 @@ void showPlots(const ShowRequest& request)
 {
     auto* explorer = request.workspace.feature<ExplorerController>();
     explorer->setShown(true);
-    explorer->view()->setShowsHeat(request.name == QLatin1String("heat"));
+    explorer->view()->setShowsHeat(request.name == "heat"_L1);
     explorer->view()->setShowsState(false);
     request.settle();
 }

@@ -4,6 +4,7 @@
 #include "traces/run/simulated_run.h"
 #include "widgets/library/block_editor.h"
 #include "widgets/library/schedule_browser.h"
+#include "widgets/literals.h"
 #include "widgets/record/record_dialog.h"
 #include "widgets/record/record_setup.h"
 
@@ -15,16 +16,16 @@ std::vector<ActionEntry> LibraryController::actionTable()
         {.id = "newSchedule",
          .group = ActionGroup::ScheduleEdit,
          .at = 0,
-         .text = tr("&New from library…"),
+         .text = u"&New from library…"_s,
          .keys = "Ctrl+N",
-         .tooltip = tr("Starts from a library schedule, timed with unit costs")},
+         .tooltip = u"Starts from a library schedule, timed with unit costs"_s},
         {.id = "buildingBlock",
          .group = ActionGroup::ScheduleEdit,
          .at = 20,
-         .text = tr("&Building block…"),
+         .text = u"&Building block…"_s,
          .keys = "Ctrl+Shift+B",
-         .tooltip = tr("The passes of one microbatch that V-Min, V-Half and V-ZB repeat: view them, change them, make "
-                       "a schedule from them")},
+         .tooltip = u"The passes of one microbatch that V-Min, V-Half and V-ZB repeat: view them, change them, make "
+                    "a schedule from them"_s},
     };
 }
 
@@ -53,10 +54,10 @@ void LibraryController::newFromLibrary(const QString& name, const Shape& shape, 
                 m_workspace.refreshCaptions();
                 return;
             }
-            const QString parameters = name.section(QLatin1Char(':'), 1);
-            QString title = scheduleTitle(name.section(QLatin1Char(':'), 0, 0).toStdString());
-            if (!parameters.isEmpty()) title += QLatin1Char(' ') + parameters;
-            (*run)->info.name = tr("%1 %2 × %3").arg(title).arg(shape.ranks).arg(shape.microbatches).toStdString();
+            const QString parameters = name.section(u':', 1);
+            QString title = scheduleTitle(name.section(u':', 0, 0).toStdString());
+            if (!parameters.isEmpty()) title += u' ' + parameters;
+            (*run)->info.name = u"%1 %2 × %3"_s.arg(title).arg(shape.ranks).arg(shape.microbatches).toStdString();
             m_workspace.shown().showRun(m_workspace.library()->addSimulated(std::move(**run)));
         });
 }
@@ -109,8 +110,7 @@ BlockEditor* LibraryController::openBlockEditor(const QString& preset, const Sha
             m_workspace.banner()->showError(QString(), run.error());
             return;
         }
-        run->info.name = tr("block %1, %2 × %3")
-                             .arg(QString::fromStdString(schedule->name))
+        run->info.name = u"block %1, %2 × %3"_s.arg(QString::fromStdString(schedule->name))
                              .arg(schedule->ranks)
                              .arg(schedule->microbatches)
                              .toStdString();
@@ -126,16 +126,14 @@ ShownDialog showBrowser(const ShowRequest& request)
 {
     ScheduleBrowser* browser = request.workspace.feature<LibraryController>()->openScheduleBrowser();
     if (!request.schedule.isEmpty()) browser->choose(request.schedule);
-    if (!request.wait([&] { return browser->settled(); }, 60000))
-        return {nullptr, LibraryController::tr("the preview timed out")};
+    if (!request.wait([&] { return browser->settled(); }, 60000)) return {nullptr, u"the preview timed out"_s};
     return {browser};
 }
 
 ShownDialog showBlock(const ShowRequest& request)
 {
     BlockEditor* editor = request.workspace.feature<LibraryController>()->openBlockEditor(request.schedule);
-    if (!request.wait([&] { return editor->settled(); }, 60000))
-        return {nullptr, LibraryController::tr("the block's schedule timed out")};
+    if (!request.wait([&] { return editor->settled(); }, 60000)) return {nullptr, u"the block's schedule timed out"_s};
     return {editor};
 }
 

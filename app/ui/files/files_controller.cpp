@@ -21,6 +21,7 @@
 #include "traces/format/format_registry.h"
 #include "traces/run/simulated_run.h"
 #include "widgets/import/import_dialog.h"
+#include "widgets/literals.h"
 #include "widgets/preferences/preferences.h"
 
 namespace stagewright {
@@ -31,7 +32,7 @@ constexpr qint64 mostScheduleBytes = 8 << 20; // read and simulated at once
 // By its suffix or its first word.
 bool isBlock(const QString& path)
 {
-    if (path.endsWith(QLatin1String(".block"), Qt::CaseInsensitive)) return true;
+    if (path.endsWith(".block"_L1, Qt::CaseInsensitive)) return true;
     QFile file(path);
     return file.open(QIODevice::ReadOnly) && file.read(6) == "block ";
 }
@@ -39,14 +40,14 @@ bool isBlock(const QString& path)
 // What the dialog offers: run files, building blocks, lessons, and every format that is read, packed ones too.
 QString openedPatterns()
 {
-    QStringList patterns{QStringLiteral("*.stagewright"), QStringLiteral("*.block"), QStringLiteral("*.md")};
+    QStringList patterns{u"*.stagewright"_s, u"*.block"_s, u"*.md"_s};
     for (const FormatInfo* format : allFormats())
         for (const std::string_view suffix : format->suffixes)
             if (format->read)
-                patterns << QLatin1Char('*') + QString::fromUtf8(suffix.data(), static_cast<qsizetype>(suffix.size()));
-    patterns << QStringLiteral("*.gz");
+                patterns << u'*' + QString::fromUtf8(suffix.data(), static_cast<qsizetype>(suffix.size()));
+    patterns << u"*.gz"_s;
     patterns.removeDuplicates();
-    return patterns.join(QLatin1Char(' '));
+    return patterns.join(u' ');
 }
 
 } // namespace
@@ -56,25 +57,25 @@ std::vector<ActionEntry> FilesController::actionTable()
     return {
         {.id = "open",
          .group = ActionGroup::FileOpen,
-         .text = tr("&Open…"),
-         .button = tr("Open…"),
+         .text = u"&Open…"_s,
+         .button = u"Open…"_s,
          .keys = "Ctrl+O",
          .tool = 11,
-         .tooltip = tr("Opens run files (.stagewright) or schedules (.csv)")},
+         .tooltip = u"Opens run files (.stagewright) or schedules (.csv)"_s},
         {.id = "openRecent",
          .group = ActionGroup::FileKeep,
-         .text = tr("Open &recent"),
-         .tooltip = tr("Recently opened files")},
+         .text = u"Open &recent"_s,
+         .tooltip = u"Recently opened files"_s},
         {.id = "saveCopy",
          .group = ActionGroup::FileKeep,
-         .text = tr("&Save a copy…"),
+         .text = u"&Save a copy…"_s,
          .keys = "Ctrl+S",
-         .tooltip = tr("Writes this file's runs to another file, or an edited order to a CSV")},
+         .tooltip = u"Writes this file's runs to another file, or an edited order to a CSV"_s},
         {.id = "closeFile",
          .group = ActionGroup::FileKeep,
-         .text = tr("&Close file"),
+         .text = u"&Close file"_s,
          .keys = "Ctrl+W",
-         .tooltip = tr("Removes this file from the list; nothing on disk changes")},
+         .tooltip = u"Removes this file from the list; nothing on disk changes"_s},
     };
 }
 
@@ -145,8 +146,8 @@ void FilesController::openAsked()
     QString folder = PreferenceStore::instance().value().folder;
     if (folder.isEmpty() && !recentFiles().isEmpty()) folder = QFileInfo(recentFiles().first()).absolutePath();
     const QStringList paths = QFileDialog::getOpenFileNames(
-        m_workspace.window(), tr("Open"), folder,
-        tr("Runs, schedules, lessons and traces (%1);;All files (*)").arg(openedPatterns()));
+        m_workspace.window(), u"Open"_s, folder,
+        u"Runs, schedules, lessons and traces (%1);;All files (*)"_s.arg(openedPatterns()));
     if (!paths.isEmpty()) openFiles(paths);
 }
 
@@ -164,7 +165,7 @@ void FilesController::openFiles(const QStringList& paths)
             openSchedule(path);
             continue;
         }
-        if (path.endsWith(QLatin1String(".md"), Qt::CaseInsensitive)) {
+        if (path.endsWith(".md"_L1, Qt::CaseInsensitive)) {
             m_workspace.feature<LessonOpening>()->openFile(path);
             continue;
         }
@@ -194,7 +195,7 @@ void FilesController::fileListed(const QString& path, const std::vector<RunRef>&
     if (refs.empty()) {
         m_workspace.shown().setPending(false);
         m_welcome->setMessage(
-            tr("%1 holds no runs yet. Record one into it, or open another file.").arg(QFileInfo(path).fileName()));
+            u"%1 holds no runs yet. Record one into it, or open another file."_s.arg(QFileInfo(path).fileName()));
         if (const QString remark = m_workspace.library()->takeRemark(path); !remark.isEmpty())
             m_workspace.banner()->showNote(remark);
         m_workspace.refreshCaptions();
@@ -210,7 +211,7 @@ std::optional<QByteArray> FilesController::readText(const QString& path)
 {
     QFile file(path);
     if (!file.open(QIODevice::ReadOnly)) {
-        m_workspace.banner()->showError(tr("file %1: %2").arg(path, file.errorString()), tr("choose a readable file"));
+        m_workspace.banner()->showError(u"file %1: %2"_s.arg(path, file.errorString()), u"choose a readable file"_s);
         return std::nullopt;
     }
     QByteArray bytes = file.read(mostScheduleBytes + 1);
@@ -223,11 +224,10 @@ std::optional<QByteArray> FilesController::readText(const QString& path)
 void FilesController::refuseText(const QString& path, qint64 zero)
 {
     m_workspace.banner()->showError(
-        zero >= 0 ? tr("file %1: byte %2 is zero, so it is not a text file").arg(QFileInfo(path).fileName()).arg(zero)
-                  : tr("file %1: more than %L2 bytes, too large for a schedule here")
-                        .arg(QFileInfo(path).fileName())
+        zero >= 0 ? u"file %1: byte %2 is zero, so it is not a text file"_s.arg(QFileInfo(path).fileName()).arg(zero)
+                  : u"file %1: more than %L2 bytes, too large for a schedule here"_s.arg(QFileInfo(path).fileName())
                         .arg(mostScheduleBytes),
-        tr("choose a schedule CSV or a building block; stagewright validate reads larger ones"));
+        u"choose a schedule CSV or a building block; stagewright validate reads larger ones"_s);
 }
 
 void FilesController::openBlock(const QString& path)
@@ -236,7 +236,7 @@ void FilesController::openBlock(const QString& path)
     if (!text) return;
     auto block = parseBlock(text->toStdString());
     if (!block) {
-        m_workspace.banner()->showError(tr("file %1").arg(QFileInfo(path).fileName()), block.error());
+        m_workspace.banner()->showError(u"file %1"_s.arg(QFileInfo(path).fileName()), block.error());
         return;
     }
     remember(path);
@@ -247,7 +247,7 @@ void FilesController::openSchedule(const QString& path)
 {
     QFile file(path);
     if (!file.open(QIODevice::ReadOnly)) {
-        m_workspace.banner()->showError(tr("file %1: %2").arg(path, file.errorString()), tr("choose a readable file"));
+        m_workspace.banner()->showError(u"file %1: %2"_s.arg(path, file.errorString()), u"choose a readable file"_s);
         return;
     }
     qint64 bytes = 0, zero = -1; // so far; of a byte that no text has
@@ -262,7 +262,7 @@ void FilesController::openSchedule(const QString& path)
     auto schedule = readScheduleCsv(part, {}, QFileInfo(path).completeBaseName().toStdString());
     if (zero >= 0 || bytes > mostScheduleBytes) return refuseText(path, zero);
     if (!schedule) {
-        m_workspace.banner()->showError(tr("file %1").arg(QFileInfo(path).fileName()), schedule.error());
+        m_workspace.banner()->showError(u"file %1"_s.arg(QFileInfo(path).fileName()), schedule.error());
         return;
     }
     openOrder(*schedule, path);
@@ -280,11 +280,11 @@ void FilesController::openOrder(const Schedule& schedule, const QString& path)
         if (const auto stuck = explainDeadlock(schedule); stuck && stuck->hung()) {
             showDeadlock(m_workspace, std::make_shared<const Schedule>(schedule), {},
                          [this, path](const Schedule& fixed) { openOrder(fixed, path); });
-            m_workspace.banner()->showError(tr("file %1: this order hangs").arg(QFileInfo(path).fileName()),
-                                            tr("apply the suggested change, or fix the file"));
+            m_workspace.banner()->showError(u"file %1: this order hangs"_s.arg(QFileInfo(path).fileName()),
+                                            u"apply the suggested change, or fix the file"_s);
             return;
         }
-        m_workspace.banner()->showError(tr("file %1").arg(QFileInfo(path).fileName()), run.error());
+        m_workspace.banner()->showError(u"file %1"_s.arg(QFileInfo(path).fileName()), run.error());
         return;
     }
     if (const std::string known = recognise(schedule); !known.empty()) run->info.scheduleName = known;
@@ -292,15 +292,13 @@ void FilesController::openOrder(const Schedule& schedule, const QString& path)
     emit m_workspace.scheduleOpened(path);
     m_workspace.shown().showRun(m_workspace.library()->addSimulated(std::move(*run)));
     if (const std::string idle = withoutEffect(schedule); !idle.empty())
-        m_workspace.banner()->showNote(tr("%1: %2").arg(QFileInfo(path).fileName(), QString::fromStdString(idle)));
+        m_workspace.banner()->showNote(u"%1: %2"_s.arg(QFileInfo(path).fileName(), QString::fromStdString(idle)));
 }
 
 QStringList FilesController::recentFiles() const
 {
-    QStringList files = QSettings()
-                            .value(QStringLiteral("files/recent"))
-                            .toStringList()
-                            .mid(0, PreferenceStore::instance().value().recentFiles);
+    QStringList files =
+        QSettings().value(u"files/recent"_s).toStringList().mid(0, PreferenceStore::instance().value().recentFiles);
     files.erase(
         std::remove_if(files.begin(), files.end(), [](const QString& file) { return !QFileInfo::exists(file); }),
         files.end());
@@ -313,7 +311,7 @@ void FilesController::remember(const QString& path)
         QStringList files = recentFiles();
         files.removeAll(path);
         files.prepend(path);
-        settings.setValue(QStringLiteral("files/recent"),
+        settings.setValue(u"files/recent"_s,
                           QStringList(files.mid(0, PreferenceStore::instance().value().recentFiles)));
     });
     refreshRecent();
@@ -342,19 +340,19 @@ void FilesController::saveCopyAsked()
     if (!m_workspace.shown().view()) return;
     const QString from = m_workspace.shown().ref().file;
     QString path =
-        QFileDialog::getSaveFileName(m_workspace.window(), tr("Save a copy of %1").arg(QFileInfo(from).fileName()), {},
-                                     tr("Run files (*.stagewright)"));
+        QFileDialog::getSaveFileName(m_workspace.window(), u"Save a copy of %1"_s.arg(QFileInfo(from).fileName()), {},
+                                     u"Run files (*.stagewright)"_s);
     if (path.isEmpty()) return;
-    if (QFileInfo(path).suffix().isEmpty()) path += QStringLiteral(".stagewright");
+    if (QFileInfo(path).suffix().isEmpty()) path += u".stagewright"_s;
     if (RunLibrary::normalised(path) == from) {
-        m_workspace.banner()->showRefusal(tr("a copy can't replace its own original"), tr("choose another name"));
+        m_workspace.banner()->showRefusal(u"a copy can't replace its own original"_s, u"choose another name"_s);
         return;
     }
     m_workspace.library()->saveCopy(from, path, [this, path](Result<void> done) {
         if (!done)
-            m_workspace.banner()->showError(tr("could not save"), done.error());
+            m_workspace.banner()->showError(u"could not save"_s, done.error());
         else
-            m_workspace.room().tell(tr("Saved %1").arg(path), 6000);
+            m_workspace.room().tell(u"Saved %1"_s.arg(path), 6000);
     });
 }
 

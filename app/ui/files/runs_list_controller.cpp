@@ -10,6 +10,7 @@
 
 #include "app/ui/workspace/offers.h"
 #include "app/ui/workspace/workspace.h"
+#include "widgets/literals.h"
 #include "widgets/runs/runs_panel.h"
 #include "widgets/table_copy.h"
 #include "widgets/timeline/timeline_view.h"
@@ -21,9 +22,9 @@ std::vector<ActionEntry> RunsListController::actionTable()
     return {
         {.id = "runsList",
          .group = ActionGroup::ViewPanels,
-         .text = tr("&Runs list"),
+         .text = u"&Runs list"_s,
          .keys = "Ctrl+L",
-         .tooltip = tr("Files and their runs, at the left"),
+         .tooltip = u"Files and their runs, at the left"_s,
          .checkable = true},
     };
 }
@@ -61,8 +62,8 @@ void RunsListController::rename(const RunRef& ref)
     const RunInfo* info = m_workspace.runs()->info(ref);
     if (info == nullptr) return;
     bool ok = false;
-    const QString name = QInputDialog::getText(m_workspace.window(), tr("Rename the run"), tr("Name"),
-                                               QLineEdit::Normal, QString::fromStdString(info->name), &ok);
+    const QString name = QInputDialog::getText(m_workspace.window(), u"Rename the run"_s, u"Name"_s, QLineEdit::Normal,
+                                               QString::fromStdString(info->name), &ok);
     if (ok && !name.trimmed().isEmpty()) m_workspace.library()->rename(ref, name.trimmed());
 }
 
@@ -84,23 +85,23 @@ void RunsListController::openMenu(const QPoint& at, const RunRef& ref, const QSt
     QMenu menu(m_workspace.window());
     if (ref.valid()) {
         const RunRef shown = m_workspace.shown().ref();
-        menu.addAction(tr("Show"), this, [this, ref] { m_workspace.shown().showRun(ref); });
-        QAction* compare = menu.addAction(tr("Compare with the run shown"), this, [this, ref] {
+        menu.addAction(u"Show"_s, this, [this, ref] { m_workspace.shown().showRun(ref); });
+        QAction* compare = menu.addAction(u"Compare with the run shown"_s, this, [this, ref] {
             m_workspace.feature<RunComparing>()->show({m_workspace.shown().ref(), ref});
         });
         compare->setEnabled(shown.valid() && !(shown == ref));
-        menu.addAction(tr("Use as baseline"), this,
+        menu.addAction(u"Use as baseline"_s, this,
                        [this, ref] { m_workspace.feature<RunComparing>()->setBaseline(ref); });
         menu.addSeparator();
         emit m_workspace.runMenuOpening(&menu, ref);
         const bool stored = !m_workspace.library()->isSimulated(ref.file);
-        menu.addAction(tr("Rename…"), this, [this, ref] { rename(ref); })->setEnabled(stored);
-        menu.addAction(tr("Delete from the file"), this, [this, ref] { remove(ref); })->setEnabled(stored);
+        menu.addAction(u"Rename…"_s, this, [this, ref] { rename(ref); })->setEnabled(stored);
+        menu.addAction(u"Delete from the file"_s, this, [this, ref] { remove(ref); })->setEnabled(stored);
         menu.addSeparator();
     }
     if (!file.isEmpty()) {
-        menu.addAction(tr("Read the file again"), this, [this, file] { m_workspace.library()->reload(file); });
-        menu.addAction(tr("Copy its path"), this, [file] { QApplication::clipboard()->setText(file); });
+        menu.addAction(u"Read the file again"_s, this, [this, file] { m_workspace.library()->reload(file); });
+        menu.addAction(u"Copy its path"_s, this, [file] { QApplication::clipboard()->setText(file); });
     }
     menu.addSeparator();
     RunsPanel* list = m_workspace.views().runs;

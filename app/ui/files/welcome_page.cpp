@@ -9,13 +9,14 @@
 #include <QScrollArea>
 #include <QVBoxLayout>
 
+#include "widgets/literals.h"
 #include "widgets/style.h"
 
 namespace stagewright {
 
 WelcomePage::WelcomePage(QWidget* parent) : QWidget(parent)
 {
-    setObjectName(QStringLiteral("canvas"));
+    setObjectName(u"canvas"_s);
     setAttribute(Qt::WA_StyledBackground);
     // scrolled, so that it does not make the window larger, here or while runs are shown
     auto* whole = new QVBoxLayout(this);
@@ -24,10 +25,10 @@ WelcomePage::WelcomePage(QWidget* parent) : QWidget(parent)
     scroll->setWidgetResizable(true);
     scroll->setFrameShape(QFrame::NoFrame);
     scroll->setFocusPolicy(Qt::NoFocus);
-    scroll->setAccessibleName(tr("Start page"));
+    scroll->setAccessibleName(u"Start page"_s);
     whole->addWidget(scroll);
     auto* page = new QWidget(scroll);
-    page->setObjectName(QStringLiteral("canvas"));
+    page->setObjectName(u"canvas"_s);
     scroll->setWidget(page);
     auto* outer = new QVBoxLayout(page);
     outer->addStretch(2);
@@ -42,7 +43,7 @@ WelcomePage::WelcomePage(QWidget* parent) : QWidget(parent)
     auto* layout = new QVBoxLayout(column);
     layout->setContentsMargins(0, 0, 0, 0);
     layout->setSpacing(10);
-    auto* headline = makeLabel(tr("Design a schedule, run it for real, see where the time went"), "bigtitle", column);
+    auto* headline = makeLabel(u"Design a schedule, run it for real, see where the time went"_s, "bigtitle", column);
     headline->setWordWrap(true);
     layout->addWidget(headline);
     m_message = makeLabel({}, "secondary", column);
@@ -58,13 +59,13 @@ WelcomePage::WelcomePage(QWidget* parent) : QWidget(parent)
     int at = 0;
     auto card = [&](const QString& title, const QString& words, const QString& key, bool primary) {
         auto* frame = new QFrame(column);
-        frame->setObjectName(QStringLiteral("card"));
+        frame->setObjectName(u"card"_s);
         frame->setMinimumWidth(300);
         auto* inner = new QVBoxLayout(frame);
         inner->setContentsMargins(14, 14, 14, 14);
         inner->setSpacing(7);
         auto* button = new QPushButton(title, frame);
-        if (primary) button->setObjectName(QStringLiteral("primary"));
+        if (primary) button->setObjectName(u"primary"_s);
         inner->addWidget(button);
         auto* text = makeLabel(words, "secondary", frame);
         text->setWordWrap(true);
@@ -77,22 +78,22 @@ WelcomePage::WelcomePage(QWidget* parent) : QWidget(parent)
         if (m_first == nullptr) m_first = button;
         return button;
     };
-    connect(card(tr("Record…"),
-                 tr("Train a small model under one or more schedules on this computer and watch the timeline grow."),
-                 tr("Ctrl+R"), true),
+    connect(card(u"Record…"_s,
+                 u"Train a small model under one or more schedules on this computer and watch the timeline grow."_s,
+                 u"Ctrl+R"_s, true),
             &QPushButton::clicked, this, &WelcomePage::recordAsked);
-    connect(card(tr("Lessons…"),
-                 tr("Eighteen questions, from the first bubble to your own schedule, each answered by hand and by a "
-                    "real run."),
-                 tr("Ctrl+Shift+N"), false),
+    connect(card(u"Lessons…"_s,
+                 u"Eighteen questions, from the first bubble to your own schedule, each answered by hand and by a "
+                 "real run."_s,
+                 u"Ctrl+Shift+N"_s, false),
             &QPushButton::clicked, this, &WelcomePage::lessonsAsked);
-    connect(card(tr("Open…"),
-                 tr("A run (.stagewright), a trace (PyTorch's Kineto, Nsight Systems, Chrome), a schedule (CSV), a "
-                    "building block or a lesson. Or drop it onto this window."),
-                 tr("Ctrl+O"), false),
+    connect(card(u"Open…"_s,
+                 u"A run (.stagewright), a trace (PyTorch's Kineto, Nsight Systems, Chrome), a schedule (CSV), a "
+                 "building block or a lesson. Or drop it onto this window."_s,
+                 u"Ctrl+O"_s, false),
             &QPushButton::clicked, this, &WelcomePage::openAsked);
-    connect(card(tr("New schedule…"), tr("Take one from the library, drag its ops, see its cost at once, then run it."),
-                 tr("Ctrl+N"), false),
+    connect(card(u"New schedule…"_s, u"Take one from the library, drag its ops, see its cost at once, then run it."_s,
+                 u"Ctrl+N"_s, false),
             &QPushButton::clicked, this, &WelcomePage::newAsked);
 
     m_recentBox = new QWidget(column);
@@ -117,9 +118,9 @@ void WelcomePage::setMessage(const QString& message)
     if (!message.isEmpty())
         m_message->setText(message);
     else if (m_listed)
-        m_message->setText(tr("No run is shown. Choose one in the list at the left, or start something new."));
+        m_message->setText(u"No run is shown. Choose one in the list at the left, or start something new."_s);
     else
-        m_message->setText(tr("Start in one of these ways. Press ? for shortcuts."));
+        m_message->setText(u"Start in one of these ways. Press ? for shortcuts."_s);
 }
 
 void WelcomePage::setRunsListed(bool listed)
@@ -136,10 +137,10 @@ void WelcomePage::setRecent(const QStringList& files)
     }
     m_recentBox->setVisible(!files.isEmpty());
     if (files.isEmpty()) return;
-    m_recent->addWidget(makeLabel(tr("Recent files"), "title", m_recentBox));
+    m_recent->addWidget(makeLabel(u"Recent files"_s, "title", m_recentBox));
     for (const QString& file : files.mid(0, 6)) {
         auto* button = new QPushButton(QFileInfo(file).fileName(), m_recentBox);
-        button->setObjectName(QStringLiteral("flat"));
+        button->setObjectName(u"flat"_s);
         button->setToolTip(file);
         button->setCursor(Qt::PointingHandCursor);
         connect(button, &QPushButton::clicked, this, [this, file] { emit fileChosen(file); });

@@ -6,6 +6,7 @@
 #include "app/ui/workspace/workspace.h"
 #include "traces/analysis/analysis_registry.h"
 #include "widgets/flame/flame_view.h"
+#include "widgets/literals.h"
 #include "widgets/timeline/timeline_view.h"
 
 namespace stagewright {
@@ -16,9 +17,9 @@ std::vector<ActionEntry> FlameController::actionTable()
         {.id = "flame",
          .group = ActionGroup::AnalyseTools,
          .at = 30,
-         .text = tr("&Flame graph"),
-         .tooltip = tr("Kernels by the named ranges that launched them, folded over the step or the selected area; "
-                       "ranges of the host where there are no kernels"),
+         .text = u"&Flame graph"_s,
+         .tooltip = u"Kernels by the named ranges that launched them, folded over the step or the selected area; "
+                    "ranges of the host where there are no kernels"_s,
          .checkable = true},
     };
 }
@@ -26,7 +27,7 @@ std::vector<ActionEntry> FlameController::actionTable()
 FlameController::FlameController(Workspace& workspace) : FlameController(workspace, new FlameView) {}
 
 FlameController::FlameController(Workspace& workspace, FlameView* flame)
-    : DockOfStep(workspace, QStringLiteral("flameDock"), tr("Flame graph"), flame, workspace.actions()["flame"],
+    : DockOfStep(workspace, u"flameDock"_s, u"Flame graph"_s, flame, workspace.actions()["flame"],
                  [flame] { flame->setFocus(); }),
       m_flame(flame)
 {
@@ -64,9 +65,9 @@ void FlameController::fold()
                     asked.ranks.push_back(panels.front()->ranks[i].rank);
         }
     }
-    const QString about = asked.area        ? tr("Selected area")
-                          : m_view->excerpt ? tr("Part in view")
-                                            : tr("Step %1").arg(m_view->step + 1);
+    const QString about = asked.area        ? u"Selected area"_s
+                          : m_view->excerpt ? u"Part in view"_s
+                                            : u"Step %1"_s.arg(m_view->step + 1);
     m_job.start(
         [view = m_view, asked] {
             return std::make_shared<const RangeStacks>(
@@ -74,9 +75,9 @@ void FlameController::fold()
         },
         [this, view = m_view, about, area = asked.area](const std::shared_ptr<const RangeStacks>& stacks) {
             const std::string unknown = findAnalysis("range_stacks")->unknown(*view->run);
-            const QString reason = !unknown.empty() ? tr("Nothing to fold: %1.").arg(QString::fromStdString(unknown))
-                                   : area           ? tr("The selected area has no kernels and no ranges.")
-                                                    : tr("This step has no kernels and no ranges.");
+            const QString reason = !unknown.empty() ? u"Nothing to fold: %1."_s.arg(QString::fromStdString(unknown))
+                                   : area           ? u"The selected area has no kernels and no ranges."_s
+                                                    : u"This step has no kernels and no ranges."_s;
             m_flame->setStacks(stacks, view->panel->units, about, reason);
         });
 }
@@ -84,7 +85,7 @@ void FlameController::fold()
 void FlameController::clear()
 {
     m_view.reset();
-    m_flame->setStacks(nullptr, {}, {}, tr("No run is shown."));
+    m_flame->setStacks(nullptr, {}, {}, u"No run is shown."_s);
 }
 
 std::vector<ShowEntry> FlameController::showTable()

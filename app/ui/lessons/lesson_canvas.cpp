@@ -7,6 +7,7 @@
 #include "traces/run/simulated_run.h"
 #include "widgets/edit/schedule_editor.h"
 #include "widgets/lessons/score_rail.h"
+#include "widgets/literals.h"
 
 #include <algorithm>
 #include <cmath>
@@ -76,11 +77,11 @@ void LessonController::showCanvas()
     hideGap();
     if (m_session->step() == nullptr) { // the canvas is still empty; the panel is beside the current view
         if (m_workspace.shown().mode() == Shown::Mode::Empty)
-            m_workspace.feature<LibraryOpening>()->newFromLibrary(QStringLiteral("gpipe"), Shape{2, 1, 0});
+            m_workspace.feature<LibraryOpening>()->newFromLibrary(u"gpipe"_s, Shape{2, 1, 0});
         return;
     }
-    const QString name = m_session->lesson().number > 0 ? tr("Lesson %1").arg(m_session->lesson().number)
-                                                        : tr("Lesson %1").arg(qs(m_session->lesson().id));
+    const QString name = m_session->lesson().number > 0 ? u"Lesson %1"_s.arg(m_session->lesson().number)
+                                                        : u"Lesson %1"_s.arg(qs(m_session->lesson().id));
     if (answersGuess(m_session->lesson(), m_session->page(), *m_session->step(), m_session->canvas(),
                      m_session->learner())) {
         m_syncing = true;
@@ -93,7 +94,7 @@ void LessonController::showCanvas()
     }
     auto run = runOf(m_session->canvas(), name.toStdString());
     if (!run) {
-        m_workspace.banner()->showError(tr("this step's canvas can't be drawn"), run.error());
+        m_workspace.banner()->showError(u"this step's canvas can't be drawn"_s, run.error());
         return;
     }
     m_wantEdit = editsHere();
@@ -131,7 +132,7 @@ RunRef LessonController::comparedRun()
     auto schedule = lessons::makeFor(name, settings);
     auto run = schedule ? runOf({std::move(*schedule), settings}, name) : tl::unexpected(schedule.error());
     if (!run) {
-        m_workspace.banner()->showError(tr("%1 can't be compared with the canvas").arg(qs(name)), run.error());
+        m_workspace.banner()->showError(u"%1 can't be compared with the canvas"_s.arg(qs(name)), run.error());
         return {};
     }
     return m_workspace.library()->addAside(std::move(*run));
@@ -144,7 +145,7 @@ void LessonController::syncCanvas()
     if (m_workspace.shown().mode() == Shown::Mode::Edit && editor->active() && editsHere() &&
         m_session->canvas().settings == m_shownSettings) {
         m_syncing = true;
-        editor->replace(tr("lesson edit"), m_session->canvas().schedule);
+        editor->replace(u"lesson edit"_s, m_session->canvas().schedule);
         m_syncing = false;
         readAgain();
     } else {

@@ -16,6 +16,7 @@
 #include "widgets/lessons/glossary_panel.h"
 #include "widgets/lessons/lesson_shelf.h"
 #include "widgets/lessons/score_rail.h"
+#include "widgets/literals.h"
 #include "widgets/memory/memory_view.h"
 #include "widgets/sentence.h"
 #include "widgets/style.h"
@@ -28,49 +29,49 @@ std::vector<ActionEntry> LessonController::actionTable()
     return {
         {.id = "lessons",
          .group = ActionGroup::LearnLessons,
-         .text = tr("&Lessons…"),
-         .button = tr("Lessons"),
+         .text = u"&Lessons…"_s,
+         .button = u"Lessons"_s,
          .keys = "Ctrl+Shift+N",
-         .tooltip = tr("Eighteen questions, each answered by hand and by a real run on this computer")},
+         .tooltip = u"Eighteen questions, each answered by hand and by a real run on this computer"_s},
         {.id = "openLesson",
          .group = ActionGroup::LearnLessons,
-         .text = tr("Open a lesson &file…"),
-         .tooltip = tr("Your own lesson or a teacher's (.md)")},
+         .text = u"Open a lesson &file…"_s,
+         .tooltip = u"Your own lesson or a teacher's (.md)"_s},
         {.id = "nextLessonStep",
          .group = ActionGroup::LearnLessons,
-         .text = tr("N&ext step of the lesson"),
+         .text = u"N&ext step of the lesson"_s,
          .keys = "Ctrl+Alt+Right",
-         .tooltip = tr("Available when the step's goal is met")},
+         .tooltip = u"Available when the step's goal is met"_s},
         {.id = "previousLessonStep",
          .group = ActionGroup::LearnLessons,
-         .text = tr("&Previous step of the lesson"),
+         .text = u"&Previous step of the lesson"_s,
          .keys = "Ctrl+Alt+Left"},
         {.id = "lessonPane",
          .group = ActionGroup::LearnLessons,
-         .text = tr("Lesson or &canvas"),
+         .text = u"Lesson or &canvas"_s,
          .keys = "F6",
-         .tooltip = tr("Moves the focus to the lesson's panel, or back to the canvas")},
+         .tooltip = u"Moves the focus to the lesson's panel, or back to the canvas"_s},
         {.id = "lessonHint",
          .group = ActionGroup::LearnLessons,
-         .text = tr("&Hint"),
+         .text = u"&Hint"_s,
          .keys = "Ctrl+Alt+H",
-         .tooltip = tr("First a pointer, then the principle, then one move")},
+         .tooltip = u"First a pointer, then the principle, then one move"_s},
         {.id = "leaveLesson",
          .group = ActionGroup::LearnLessons,
-         .text = tr("Lea&ve the lesson"),
-         .tooltip = tr("Your progress is kept")},
+         .text = u"Lea&ve the lesson"_s,
+         .tooltip = u"Your progress is kept"_s},
         {.id = "glossary",
          .group = ActionGroup::LearnLessons,
          .line = true,
-         .text = tr("&Glossary"),
+         .text = u"&Glossary"_s,
          .keys = "Ctrl+Alt+G",
-         .tooltip = tr("Every term on screen, and what other tools call it"),
+         .tooltip = u"Every term on screen, and what other tools call it"_s,
          .checkable = true},
         {.id = "explainTerm",
          .group = ActionGroup::LearnLessons,
-         .text = tr("E&xplain the focused item"),
+         .text = u"E&xplain the focused item"_s,
          .keys = "Shift+F1",
-         .tooltip = tr("Explains the terms in the label under the pointer or with the focus")},
+         .tooltip = u"Explains the terms in the label under the pointer or with the focus"_s},
     };
 }
 
@@ -81,7 +82,7 @@ LessonController::LessonController(Workspace& workspace)
     m_rail = new ScoreRailView(*workspace.views().timeline);
     workspace.room().workArea()->insertWidget(0, m_rail);
     m_tabs = new QWidget;
-    m_tabs->setObjectName(QStringLiteral("tabs"));
+    m_tabs->setObjectName(u"tabs"_s);
     auto* tabs = new QHBoxLayout(m_tabs);
     tabs->setContentsMargins(14, 8, 14, 4);
     tabs->setSpacing(4);
@@ -92,12 +93,12 @@ LessonController::LessonController(Workspace& workspace)
         tabs->addWidget(button);
         return button;
     };
-    m_lessonTab = tab(tr("Lesson"), tr("The task and your progress  (Q)"));
-    m_detailsTab = tab(tr("Details"), tr("Figures of the schedule on the canvas  (Q)"));
+    m_lessonTab = tab(u"Lesson"_s, u"The task and your progress  (Q)"_s);
+    m_detailsTab = tab(u"Details"_s, u"Figures of the schedule on the canvas  (Q)"_s);
     tabs->addStretch(1);
-    auto* leaving = new QPushButton(tr("Leave"), m_tabs);
-    leaving->setObjectName(QStringLiteral("flat"));
-    leaving->setToolTip(tr("To the lessons; your progress is kept"));
+    auto* leaving = new QPushButton(u"Leave"_s, m_tabs);
+    leaving->setObjectName(u"flat"_s);
+    leaving->setToolTip(u"To the lessons; your progress is kept"_s);
     tabs->addWidget(leaving);
     connect(m_lessonTab, &QPushButton::clicked, this, [this] { showTab(true); });
     connect(m_detailsTab, &QPushButton::clicked, this, [this] { showTab(false); });
@@ -113,8 +114,8 @@ LessonController::LessonController(Workspace& workspace)
     auto on = [&](ActionId id, auto slot) { connect(workspace.actions()[id], &QAction::triggered, this, slot); };
     on("lessons", [this] { openShelf(); });
     on("openLesson", [this] {
-        const QString path = QFileDialog::getOpenFileName(m_workspace.window(), tr("Open a lesson"), {},
-                                                          tr("Lessons (*.md);;All files (*)"));
+        const QString path = QFileDialog::getOpenFileName(m_workspace.window(), u"Open a lesson"_s, {},
+                                                          u"Lessons (*.md);;All files (*)"_s);
         if (!path.isEmpty()) openFile(path);
     });
     on("leaveLesson", [this] {
@@ -219,9 +220,8 @@ LessonController::LessonController(Workspace& workspace)
     connect(m_runs, &LessonRuns::finished, this, &LessonController::runFinished);
     connect(m_runs, &LessonRuns::proved, this, [this](const QString& block, bool equal, const QString& words) {
         QString& note = m_notes[block.toStdString()];
-        note += QStringLiteral("\n\n") + (equal ? tr("**✓ Gradients verified.** ") : tr("**Gradients differ.** ")) +
-                words.section(QLatin1Char('\n'), 0, 0) + QStringLiteral(" [") + tr("all of them") +
-                QStringLiteral("](proof)");
+        note += u"\n\n"_s + (equal ? u"**✓ Gradients verified.** "_s : u"**Gradients differ.** "_s) +
+                words.section(u'\n', 0, 0) + u" ["_s + u"all of them"_s + u"](proof)"_s;
         m_panel->setReading(m_last, state());
     });
     applyTheme();
@@ -275,12 +275,11 @@ void LessonController::connectPanel()
             m_panel->tools()->setRefusal({});
     });
     connect(m_panel->tools(), &StepTools::viewAsked, this, [this](const QString& view) {
-        m_workspace
-            .actions()[view == QLatin1String("gaps")      ? "nextGap"
-                       : view == QLatin1String("compare") ? "ghostLibrary"
-                                                          : "explorer"]
+        m_workspace.actions()[view == "gaps"_L1      ? "nextGap"
+                              : view == "compare"_L1 ? "ghostLibrary"
+                                                     : "explorer"]
             ->trigger();
-        if (view == QLatin1String("gaps")) showTab(false);
+        if (view == "gaps"_L1) showTab(false);
     });
     connect(m_panel->tools(), &StepTools::resetAsked, this, [this] {
         if (m_session) m_session->reset();
@@ -293,7 +292,7 @@ void LessonController::connectPanel()
 
 void LessonController::start(const QString& name, bool over, int page)
 {
-    if (name.contains(QLatin1Char('/')) || name.endsWith(QLatin1String(".md"))) {
+    if (name.contains(u'/') || name.endsWith(".md"_L1)) {
         openFile(name);
         if (m_session && page >= 0) m_session->goTo(page);
         return;
@@ -310,7 +309,7 @@ void LessonController::start(const QString& name, bool over, int page)
         }
     const lessons::Lesson* lesson = m_library->find(name.toStdString());
     if (lesson == nullptr) {
-        m_workspace.banner()->showError(tr("no lesson is named “%1”").arg(name), tr("Learn ▸ Lessons lists them"));
+        m_workspace.banner()->showError(u"no lesson is named “%1”"_s.arg(name), u"Learn ▸ Lessons lists them"_s);
         return;
     }
     begin(std::shared_ptr<const lessons::Lesson>(m_library, lesson), over, page);
@@ -387,7 +386,7 @@ void LessonController::showPage()
     m_refusal.clear();
     m_last = {};
     m_focusFirst = true;
-    m_panel->setNext(following() != nullptr ? tr("Next lesson") : tr("To the lessons"));
+    m_panel->setNext(following() != nullptr ? u"Next lesson"_s : u"To the lessons"_s);
     fitLayout();
     m_panel->setPage(&m_session->lesson(), m_session->pages(), m_session->pageIndex(), m_session->canvas());
     readAgain();
@@ -435,7 +434,7 @@ void LessonController::fitLayout()
 void LessonController::refuse(const Error& why)
 {
     m_refusal = sentence(qs(why.message));
-    if (!why.remedy.empty()) m_refusal += QStringLiteral("; ") + qs(why.remedy);
+    if (!why.remedy.empty()) m_refusal += u"; "_s + qs(why.remedy);
     m_panel->tools()->setRefusal(m_refusal);
     if (!m_panel->tools()->isVisible()) m_workspace.banner()->showNote(m_refusal);
 }
@@ -463,8 +462,8 @@ bool LessonController::settled() const { return !m_wantEdit && m_runs->running()
 GlossaryPanel* LessonController::glossary()
 {
     if (m_glossary) return m_glossary;
-    m_dock = new QDockWidget(tr("Glossary"), m_workspace.window());
-    m_dock->setObjectName(QStringLiteral("glossary"));
+    m_dock = new QDockWidget(u"Glossary"_s, m_workspace.window());
+    m_dock->setObjectName(u"glossary"_s);
     m_glossary = new GlossaryPanel(m_dock);
     m_dock->setWidget(m_glossary);
     m_dock->setMinimumWidth(280);
@@ -492,7 +491,7 @@ void LessonController::refreshActions()
     actions["previousLessonStep"]->setEnabled(active && m_session->pageIndex() > 0);
     actions["nextLessonStep"]->setToolTip(active && !m_panel->nextReason().isEmpty()
                                               ? m_panel->nextReason()
-                                              : tr("Available when the step's goal is met"));
+                                              : u"Available when the step's goal is met"_s);
 }
 
 void LessonController::applyTheme()

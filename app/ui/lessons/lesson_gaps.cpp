@@ -4,6 +4,7 @@
 #include "app/ui/workspace/workspace.h"
 #include "widgets/background.h"
 #include "widgets/edit/schedule_editor.h"
+#include "widgets/literals.h"
 #include "widgets/style.h"
 #include "widgets/timeline/timeline_view.h"
 
@@ -54,12 +55,12 @@ void LessonController::explainGap(int rank, Nanos time)
             const Units units{timeline->timeUnit(), timeline->memoryUnit()};
             auto* card = new QFrame(m_workspace.views().timeline);
             m_gapCard = card;
-            card->setObjectName(QStringLiteral("card"));
-            card->setAccessibleName(tr("Why this gap"));
+            card->setObjectName(u"card"_s);
+            card->setAccessibleName(u"Why this gap"_s);
             auto* layout = new QVBoxLayout(card);
             layout->setContentsMargins(13, 10, 13, 11);
             layout->setSpacing(6);
-            layout->addWidget(makeLabel(tr("%1, %2 on rank %3")
+            layout->addWidget(makeLabel(u"%1, %2 on rank %3"_s
                                             .arg(qs(std::string(titleOf(found.gap->cause))),
                                                  durationText(found.gap->end - found.gap->start, units))
                                             .arg(rank),
@@ -69,11 +70,11 @@ void LessonController::explainGap(int rank, Nanos time)
             layout->addWidget(words);
             if (const auto& experiment = found.explanation.experiment) {
                 const Nanos change = experiment->after - experiment->before;
-                auto* line = makeLabel(tr("%1: %2 → %3%4")
-                                           .arg(qs(experiment->change), durationText(experiment->before, units),
-                                                durationText(experiment->after, units),
-                                                change == 0 ? tr(", so this gap costs nothing") : QString()),
-                                       "secondary", card, true);
+                auto* line =
+                    makeLabel(u"%1: %2 → %3%4"_s.arg(qs(experiment->change), durationText(experiment->before, units),
+                                                     durationText(experiment->after, units),
+                                                     change == 0 ? u", so this gap costs nothing"_s : QString()),
+                              "secondary", card, true);
                 line->setWordWrap(true);
                 layout->addWidget(line);
             }
@@ -81,8 +82,8 @@ void LessonController::explainGap(int rank, Nanos time)
             const bool moves = m_workspace.shown().mode() == Shown::Mode::Edit && found.gap->hasReadyOp &&
                                found.gap->next != noSpan && m_workspace.views().timeline->editMode();
             if (moves) {
-                auto* go = new QPushButton(tr("Try it"), card);
-                go->setToolTip(tr("Moves %1 here; can be undone").arg(qs(toText(found.gap->readyOp))));
+                auto* go = new QPushButton(u"Try it"_s, card);
+                go->setToolTip(u"Moves %1 here; can be undone"_s.arg(qs(toText(found.gap->readyOp))));
                 connect(go, &QPushButton::clicked, this, [this, gap = *found.gap] {
                     ScheduleEditor* editor = &m_workspace.feature<OrderEditing>()->editor();
                     const auto& row = editor->schedule().order[static_cast<std::size_t>(gap.rank)];
@@ -94,7 +95,7 @@ void LessonController::explainGap(int rank, Nanos time)
                 });
                 buttons->addWidget(go);
             }
-            auto* close = new QPushButton(tr("Close"), card);
+            auto* close = new QPushButton(u"Close"_s, card);
             connect(close, &QPushButton::clicked, this,
                     [this] { QTimer::singleShot(0, this, &LessonController::hideGap); });
             buttons->addWidget(close);

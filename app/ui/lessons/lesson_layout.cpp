@@ -4,6 +4,7 @@
 #include <QToolBar>
 
 #include "app/ui/workspace/workspace.h"
+#include "widgets/literals.h"
 
 namespace stagewright {
 
@@ -30,7 +31,7 @@ void LessonLayout::show(const Uses& uses)
         };
         for (QToolBar* bar : m_workspace.window()->findChildren<QToolBar*>()) putAway(bar);
         for (QDockWidget* dock : m_workspace.window()->findChildren<QDockWidget*>())
-            if (dock->objectName() != QLatin1String("glossary")) putAway(dock);
+            if (dock->objectName() != "glossary"_L1) putAway(dock);
         set("runsList", false);
     }
     set("memory", uses.memory);

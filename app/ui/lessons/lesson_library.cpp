@@ -12,6 +12,7 @@
 #include "traces/lessons/lesson_file.h"
 #include "widgets/background.h"
 #include "widgets/lessons/lesson_shelf.h"
+#include "widgets/literals.h"
 
 namespace stagewright {
 namespace {
@@ -24,7 +25,7 @@ QStringList LessonController::ownFiles() const { return QSettings().value(QLatin
 
 void LessonController::openShelf()
 {
-    m_workspace.room().showPage(m_shelf, tr("Lessons"));
+    m_workspace.room().showPage(m_shelf, u"Lessons"_s);
     hideGap();
     if (!m_library)
         loadLessons();
@@ -74,7 +75,7 @@ void LessonController::fillShelf()
     if (!m_library) return;
     auto progress = lessons::LearnerProgress::read(lessons::LearnerProgress::defaultPath());
     QStringList faults = m_faults;
-    if (!progress) faults << qs(progress.error().message) + QStringLiteral("; ") + qs(progress.error().remedy);
+    if (!progress) faults << qs(progress.error().message) + u"; "_s + qs(progress.error().remedy);
     std::vector<ShelfEntry> entries;
     auto add = [&](std::shared_ptr<const lessons::Lesson> lesson, const QString& row, const QString& place) {
         ShelfEntry entry;
@@ -89,19 +90,19 @@ void LessonController::fillShelf()
         QStringList after;
         for (const std::string& id : lesson->after)
             if (const lessons::Lesson* before = m_library->find(id))
-                after << (before->number > 0 ? tr("lesson %1, %2").arg(before->number).arg(qs(before->title))
+                after << (before->number > 0 ? u"lesson %1, %2"_s.arg(before->number).arg(qs(before->title))
                                              : qs(before->title));
-        entry.after = after.join(QStringLiteral("; "));
+        entry.after = after.join(u"; "_s);
         entry.lesson = std::move(lesson);
         entries.push_back(std::move(entry));
     };
     const std::string folder = lessons::learnerFolder();
     std::vector<const lessons::Lesson*> mine;
     // keys as in files, titles as on the shelf
-    const std::pair<const char*, QString> rows[] = {{"basics", tr("Basics")},
-                                                    {"schedules", tr("Schedules")},
-                                                    {"real world", tr("Real world")},
-                                                    {"mastery", tr("Mastery")}};
+    const std::pair<const char*, QString> rows[] = {{"basics", u"Basics"_s},
+                                                    {"schedules", u"Schedules"_s},
+                                                    {"real world", u"Real world"_s},
+                                                    {"mastery", u"Mastery"_s}};
     const auto shelfOf = [](const lessons::Lesson& lesson) {
         return lesson.course.empty() ? qs(lesson.shelf).toLower() : QString();
     };
@@ -115,8 +116,8 @@ void LessonController::fillShelf()
             mine.push_back(&lesson);
     for (const lessons::Lesson* lesson : mine)
         add(std::shared_ptr<const lessons::Lesson>(m_library, lesson),
-            lesson->course.empty() ? tr("Your lessons") : qs(lesson->course), qs(lesson->file));
-    for (const auto& lesson : m_own) add(lesson, tr("Your lessons"), qs(lesson->file));
+            lesson->course.empty() ? u"Your lessons"_s : qs(lesson->course), qs(lesson->file));
+    for (const auto& lesson : m_own) add(lesson, u"Your lessons"_s, qs(lesson->file));
     m_shelf->setEntries(std::move(entries));
     m_shelf->setFaults(faults);
     m_workspace.room().setPageStatus(m_shelf->statusText());
@@ -125,7 +126,7 @@ void LessonController::fillShelf()
 void LessonController::openFile(const QString& path)
 {
     if (!QFileInfo::exists(path)) {
-        m_workspace.banner()->showError(tr("file %1 is not there").arg(path), tr("choose a readable lesson"));
+        m_workspace.banner()->showError(u"file %1 is not there"_s.arg(path), u"choose a readable lesson"_s);
         return;
     }
     const auto text = readSmallFile(path.toStdString());

@@ -6,6 +6,7 @@
 #include "schedules/timeline/timeline_of.h"
 #include "traces/fit/executed_run.h"
 #include "traces/run/simulated_run.h"
+#include "widgets/literals.h"
 #include "widgets/record/record_process.h"
 
 #include <QBuffer>
@@ -75,7 +76,7 @@ void LessonController::runFinished(const LessonRuns::Outcome& outcome)
     const std::shared_ptr<const Run>& measured = outcome.runs.back().second;
     if (const auto again = executedRun(*measured); again && measured->costs)
         if (auto predicted = simulatedRun(again->schedule, again->costs, again->channels, again->lowering)) {
-            predicted->info.name = tr("%1, simulated with fitted costs").arg(runTitle(measured->info)).toStdString();
+            predicted->info.name = u"%1, simulated with fitted costs"_s.arg(runTitle(measured->info)).toStdString();
             const RunRef model = m_workspace.library()->addAside(std::move(*predicted));
             const RunRef real{RunLibrary::normalised(outcome.file), measured->info.id};
             // The window shows the recording first; compare follows when it has settled.
@@ -139,10 +140,10 @@ Result<QByteArray> LessonController::figureBytes(const QString& name, PictureKin
 void LessonController::keepFigure(const QString& name, const QString& format, const QString& caption)
 {
     const QString folder = QStandardPaths::writableLocation(QStandardPaths::PicturesLocation);
-    const QString suggested = folder + QStringLiteral("/lesson-%1.%2").arg(qs(m_session->lesson().id), format);
-    auto* dialog = new QFileDialog(m_workspace.window(), tr("Save the figure"), suggested,
-                                   tr("%1 (*.%2)").arg(format.toUpper(), format));
-    dialog->setObjectName(QStringLiteral("keepFigure"));
+    const QString suggested = folder + u"/lesson-%1.%2"_s.arg(qs(m_session->lesson().id), format);
+    auto* dialog = new QFileDialog(m_workspace.window(), u"Save the figure"_s, suggested,
+                                   u"%1 (*.%2)"_s.arg(format.toUpper(), format));
+    dialog->setObjectName(u"keepFigure"_s);
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     dialog->setAcceptMode(QFileDialog::AcceptSave);
     dialog->setDefaultSuffix(format);
@@ -158,12 +159,12 @@ void LessonController::keepFigure(const QString& name, const QString& format, co
         }
         QSaveFile file(path);
         if (!file.open(QIODevice::WriteOnly) || file.write(*bytes) != bytes->size() || !file.commit()) {
-            m_workspace.banner()->showError(tr("file %1: %2").arg(path, file.errorString()),
-                                            tr("choose a writable folder"));
+            m_workspace.banner()->showError(u"file %1: %2"_s.arg(path, file.errorString()),
+                                            u"choose a writable folder"_s);
             return;
         }
         m_session->keepFigure(path.toStdString());
-        m_workspace.banner()->showNote(tr("Saved to %1").arg(path));
+        m_workspace.banner()->showNote(u"Saved to %1"_s.arg(path));
     });
     dialog->open();
 }

@@ -23,6 +23,7 @@
 #include "traces/lessons/reports.h"
 #include "traces/store/run_file.h"
 #include "widgets/background.h"
+#include "widgets/literals.h"
 #include "widgets/record/record_process.h"
 #include "widgets/record/record_setup.h"
 
@@ -43,10 +44,7 @@ double meanOf(const Run& run, OpKind kind)
 }
 
 // On one line.
-QString ratioWords(const char* words)
-{
-    return QString::fromLatin1(words).replace(QLatin1Char(' '), QChar(QChar::Nbsp));
-}
+QString ratioWords(const char* words) { return QString::fromLatin1(words).replace(u' ', QChar(QChar::Nbsp)); }
 
 QString costWords(const std::vector<std::pair<std::string, std::shared_ptr<const Run>>>& runs)
 {
@@ -57,11 +55,11 @@ QString costWords(const std::vector<std::pair<std::string, std::shared_ptr<const
         if (f <= 0) continue;
         auto ms = [](double ns) { return durationText(static_cast<Nanos>(std::llround(ns))); };
         if (i > 0 && w > 0)
-            return LessonRuns::tr("Costs measured here: F %1 · I %2 · W %3, so %4. Textbooks assume equal thirds.")
-                .arg(ms(f), ms(i), ms(w), ratioWords("F : I : W = 1 : %1 : %2").arg(fixed(i / f, 2), fixed(w / f, 2)));
+            return u"Costs measured here: F %1 · I %2 · W %3, so %4. Textbooks assume equal thirds."_s.arg(
+                ms(f), ms(i), ms(w), ratioWords("F : I : W = 1 : %1 : %2").arg(fixed(i / f, 2), fixed(w / f, 2)));
         if (b > 0)
-            return LessonRuns::tr("Costs measured here: F %1 · B %2, so %3. Textbooks assume 1 : 2.")
-                .arg(ms(f), ms(b), ratioWords("F : B = 1 : %1").arg(fixed(b / f, 2)));
+            return u"Costs measured here: F %1 · B %2, so %3. Textbooks assume 1 : 2."_s.arg(
+                ms(f), ms(b), ratioWords("F : B = 1 : %1").arg(fixed(b / f, 2)));
     }
     return {};
 }
@@ -70,11 +68,10 @@ QString costWords(const std::vector<std::pair<std::string, std::shared_ptr<const
 // block.
 QString orderWords(const QString& name)
 {
-    if (findSchedule(name.section(QLatin1Char(':'), 0, 0).toStdString())) return scheduleTitle(name.toStdString());
+    if (findSchedule(name.section(u':', 0, 0).toStdString())) return scheduleTitle(name.toStdString());
     // "mine", or a goal that it answers
-    if (!name.endsWith(QLatin1String(".csv")) || name.endsWith(QLatin1String("mine.csv")))
-        return LessonRuns::tr("your order");
-    return LessonRuns::tr("%1, as recorded").arg(name.chopped(4));
+    if (!name.endsWith(".csv"_L1) || name.endsWith("mine.csv"_L1)) return u"your order"_s;
+    return u"%1, as recorded"_s.arg(name.chopped(4));
 }
 
 // Each run's step beside the one that its schedule has with the costs fitted from it, and how well they agree.
@@ -94,17 +91,16 @@ QString predictionWords(const std::vector<std::pair<std::string, std::shared_ptr
         const double off = *predicted->number() / *measured->number() - 1;
         worst = std::max(worst, std::abs(off));
         const auto time = [](double ns) { return durationText(static_cast<Nanos>(std::llround(ns))); };
-        rows += QStringLiteral("\n| %1 | %2 | %3 |")
-                    .arg(orderWords(qs(name)), time(*predicted->number()), time(*measured->number()));
+        rows +=
+            u"\n| %1 | %2 | %3 |"_s.arg(orderWords(qs(name)), time(*predicted->number()), time(*measured->number()));
     }
     if (rows.isEmpty()) return {};
-    const QString head = LessonRuns::tr("| step time | predicted | measured |\n|---|---|---|");
+    const QString head = u"| step time | predicted | measured |\n|---|---|---|"_s;
     if (worst <= 0.05)
-        return head + rows + QStringLiteral("\n\n") +
-               LessonRuns::tr("With these costs the model predicts the step to within %1.").arg(percentText(worst));
-    return head + rows + QStringLiteral("\n\n") +
-           LessonRuns::tr("The model is off by up to %1: the run had waits that these costs don't contain.")
-               .arg(percentText(worst));
+        return head + rows + u"\n\n"_s +
+               u"With these costs the model predicts the step to within %1."_s.arg(percentText(worst));
+    return head + rows + u"\n\n"_s +
+           u"The model is off by up to %1: the run had waits that these costs don't contain."_s.arg(percentText(worst));
 }
 
 // The child's own report if it did not finish.
@@ -113,13 +109,13 @@ lessons::RunFailure failureOf(const RecordProcess& process)
     lessons::RunFailure failure;
     failure.message = process.errorMessage().toStdString();
     const QJsonObject answer = QJsonDocument::fromJson(process.result()).object();
-    for (const auto one : answer[QStringLiteral("runs")].toArray()) {
+    for (const auto one : answer[u"runs"_s].toArray()) {
         const QJsonObject run = one.toObject();
-        if (!run[QStringLiteral("hung")].toBool()) continue;
+        if (!run[u"hung"_s].toBool()) continue;
         failure.hung = true;
-        for (const auto wait : run[QStringLiteral("cycle")].toArray())
-            failure.cycle.push_back(wait.isObject() ? wait.toObject()[QStringLiteral("rank")].toInt(-1) : wait.toInt());
-        for (const auto victim : run[QStringLiteral("victims")].toArray()) failure.victims.push_back(victim.toInt());
+        for (const auto wait : run[u"cycle"_s].toArray())
+            failure.cycle.push_back(wait.isObject() ? wait.toObject()[u"rank"_s].toInt(-1) : wait.toInt());
+        for (const auto victim : run[u"victims"_s].toArray()) failure.victims.push_back(victim.toInt());
     }
     if (failure.message.empty())
         failure.message = failure.hung ? "the ranks wait for each other" : "the recording failed without a message";
@@ -139,12 +135,11 @@ void nameRuns(const QString& file, const QStringList& schedules, const QString& 
     if (!infos) return;
     for (std::size_t i = 0; i < infos->size(); ++i) {
         const QString order = orderWords(schedules.value(static_cast<qsizetype>(i), qs((*infos)[i].scheduleName)));
-        (void)(*opened)->rename((*infos)[i].id,
-                                (title.endsWith(QLatin1String(": ")) ? title + order : title).toStdString());
+        (void)(*opened)->rename((*infos)[i].id, (title.endsWith(": "_L1) ? title + order : title).toStdString());
     }
 }
 
-const QString paceKey = QStringLiteral("lessons/secondsPerSample");
+const QString paceKey = u"lessons/secondsPerSample"_s;
 
 // Samples that `record` trains so, under all schedules; 0 for a model or an end of its own, whose pace is another.
 double samplesOf(const Setup& setup, const lessons::RunBlock& block)
@@ -157,7 +152,7 @@ double samplesOf(const Setup& setup, const lessons::RunBlock& block)
            setup.microbatchSize * setup.replicas;
 }
 
-QString namesKey(const QString& file) { return QStringLiteral("lessons/runs/") + QFileInfo(file).completeBaseName(); }
+QString namesKey(const QString& file) { return u"lessons/runs/"_s + QFileInfo(file).completeBaseName(); }
 
 } // namespace
 
@@ -173,20 +168,19 @@ LessonRuns::LessonRuns(Workspace& workspace, QObject* parent) : QObject(parent),
         const QJsonObject answer = QJsonDocument::fromJson(m_check.readAllStandardOutput()).object();
         if (block.isEmpty() || answer.isEmpty()) return;
         QStringList rows;
-        for (const auto one : answer[QStringLiteral("checks")].toArray()) {
+        for (const auto one : answer[u"checks"_s].toArray()) {
             const QJsonObject check = one.toObject();
-            rows << tr("%1, %2: %3")
-                        .arg(orderWords(check[QStringLiteral("schedule")].toString()),
-                             check[QStringLiteral("shape")].toString(), check[QStringLiteral("note")].toString());
+            rows << u"%1, %2: %3"_s.arg(orderWords(check[u"schedule"_s].toString()), check[u"shape"_s].toString(),
+                                        check[u"note"_s].toString());
         }
-        m_proofs[block] = rows.join(QLatin1Char('\n'));
-        emit proved(block, answer[QStringLiteral("passed")].toBool(), m_proofs[block]);
+        m_proofs[block] = rows.join(u'\n');
+        emit proved(block, answer[u"passed"_s].toBool(), m_proofs[block]);
     });
 }
 
 QString LessonRuns::fileOf(const lessons::Lesson& lesson, const lessons::RunBlock& block)
 {
-    return qs(lessons::learnerFolder()) + QStringLiteral("/runs/%1-%2.stagewright").arg(qs(lesson.id), qs(block.id));
+    return qs(lessons::learnerFolder()) + u"/runs/%1-%2.stagewright"_s.arg(qs(lesson.id), qs(block.id));
 }
 
 Result<void> LessonRuns::start(const LessonSession& session, const lessons::RunBlock& block)
@@ -195,10 +189,10 @@ Result<void> LessonRuns::start(const LessonSession& session, const lessons::RunB
         return tl::unexpected(Error{ErrorCode::Unavailable, what.toStdString(), remedy.toStdString()});
     };
     if (!m_block.isEmpty() || m_workspace.feature<Recording>()->process()->running())
-        return refuse(tr("a recording is running"), tr("wait for it, or cancel it"));
+        return refuse(u"a recording is running"_s, u"wait for it, or cancel it"_s);
     if (findStagewright().isEmpty())
-        return refuse(tr("the program stagewright was not found"),
-                      tr("put it beside this program or on PATH, or set STAGEWRIGHT_PROGRAM"));
+        return refuse(u"the program stagewright was not found"_s,
+                      u"put it beside this program or on PATH, or set STAGEWRIGHT_PROGRAM"_s);
     // "mine" means the learner's order, which is added if no schedule of the block equals it.
     const Schedule& order = session.canvas().schedule;
     lessons::RunBlock asked = block;
@@ -210,8 +204,8 @@ Result<void> LessonRuns::start(const LessonSession& session, const lessons::RunB
     const lessons::Settings& settings = step != nullptr ? step->settings : session.lesson().settings;
     for (std::size_t i = 0; i + 1 < asked.arguments.size(); ++i) {
         if (asked.arguments[i] != "--schedule") continue;
-        const QStringList names = qs(asked.arguments[i + 1]).split(QLatin1Char(','));
-        const bool named = names.contains(QStringLiteral("mine")) || names.contains(qs(known)) ||
+        const QStringList names = qs(asked.arguments[i + 1]).split(u',');
+        const bool named = names.contains(u"mine"_s) || names.contains(qs(known)) ||
                            std::any_of(names.begin(), names.end(), [&](const QString& name) {
                                return session.lesson().check(name.toStdString()) != nullptr;
                            });
@@ -223,8 +217,8 @@ Result<void> LessonRuns::start(const LessonSession& session, const lessons::RunB
     for (const auto& [path, text] : plan.files) {
         QFile file(qs(path));
         if (!file.open(QIODevice::WriteOnly) || file.write(text.data(), static_cast<qint64>(text.size())) < 0)
-            return refuse(tr("file %1: %2").arg(file.fileName(), file.errorString()),
-                          tr("free some space in the temporary folder"));
+            return refuse(u"file %1: %2"_s.arg(file.fileName(), file.errorString()),
+                          u"free some space in the temporary folder"_s);
     }
     STAGEWRIGHT_TRY(const auto setup, withOptions({}, plan.arguments));
     m_schedules.clear();
@@ -236,7 +230,7 @@ Result<void> LessonRuns::start(const LessonSession& session, const lessons::RunB
     m_file = fileOf(session.lesson(), block);
     const lessons::Lesson& lesson = session.lesson();
     m_title =
-        (lesson.number > 0 ? tr("Lesson %1: ").arg(lesson.number) : tr("Lesson %1: ").arg(qs(lesson.id))) +
+        (lesson.number > 0 ? u"Lesson %1: "_s.arg(lesson.number) : u"Lesson %1: "_s.arg(qs(lesson.id))) +
         (m_schedules.size() == 1 && lesson.all<lessons::RunBlock>().size() > 1 ? blockWords(block.id) : QString());
     QDir().mkpath(QFileInfo(m_file).absolutePath());
     QFile::remove(m_file);
@@ -248,7 +242,7 @@ Result<void> LessonRuns::start(const LessonSession& session, const lessons::RunB
     m_workspace.feature<Recording>()->startRecording(setup, m_file, true, true);
     if (!m_workspace.feature<Recording>()->process()->running()) {
         m_block.clear();
-        return refuse(tr("the recording did not start"), m_workspace.banner()->text());
+        return refuse(u"the recording did not start"_s, m_workspace.banner()->text());
     }
     emit progressed();
     return {};
@@ -304,9 +298,8 @@ void LessonRuns::read(const QString& block, const QString& file, const QStringLi
                                              : info.scheduleName;
                 outcome.runs.emplace_back(name, std::make_shared<const Run>(std::move(*run)));
             }
-            outcome.note = QStringList{costWords(outcome.runs), predictionWords(outcome.runs)}
-                               .join(QStringLiteral("\n\n"))
-                               .trimmed();
+            outcome.note =
+                QStringList{costWords(outcome.runs), predictionWords(outcome.runs)}.join(u"\n\n"_s).trimmed();
             return outcome;
         },
         [this](const Outcome& outcome) { emit finished(outcome); });
@@ -324,10 +317,9 @@ void LessonRuns::prove(const QString& block, int ranks, int microbatches)
 {
     if (m_check.state() != QProcess::NotRunning || m_recorded.isEmpty()) return;
     m_checked = block;
-    m_check.start(findStagewright(), {QStringLiteral("check"), QStringLiteral("-s"), m_recorded.join(QLatin1Char(',')),
-                                      QStringLiteral("-p"), QString::number(ranks), QStringLiteral("-m"),
-                                      QString::number(microbatches), QStringLiteral("--backend"), QStringLiteral("cpu"),
-                                      QStringLiteral("--json"), QStringLiteral("--progress"), QStringLiteral("none")});
+    m_check.start(findStagewright(),
+                  {u"check"_s, u"-s"_s, m_recorded.join(u','), u"-p"_s, QString::number(ranks), u"-m"_s,
+                   QString::number(microbatches), u"--backend"_s, u"cpu"_s, u"--json"_s, u"--progress"_s, u"none"_s});
 }
 
 } // namespace stagewright

@@ -9,6 +9,7 @@
 #include "schedules/edit/edit_ops.h"
 #include "schedules/text/csv.h"
 #include "traces/lessons/lesson_library.h"
+#include "widgets/literals.h"
 
 namespace stagewright {
 namespace {
@@ -19,7 +20,7 @@ std::string csvOf(const Schedule& schedule)
     return text ? *text : std::string();
 }
 
-QString pageKey(const lessons::Lesson& lesson) { return QStringLiteral("lessons/%1/page").arg(qs(lesson.id)); }
+QString pageKey(const lessons::Lesson& lesson) { return u"lessons/%1/page"_s.arg(qs(lesson.id)); }
 
 } // namespace
 

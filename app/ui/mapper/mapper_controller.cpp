@@ -16,6 +16,7 @@
 #include "traces/format/atomic_file.h"
 #include "traces/import/rule_draft.h"
 #include "widgets/device/figure_table.h"
+#include "widgets/literals.h"
 #include "widgets/mapper/mapper_panel.h"
 #include "widgets/preferences/preferences.h"
 
@@ -62,7 +63,7 @@ Previewed previewOf(const RunView& view, const TimelineRanges& ranges, const std
 QStringList tracesOf(const Run& run)
 {
     for (const auto& [key, value] : run.configuration)
-        if (key == "sources") return QString::fromStdString(value).split(QLatin1Char('\n'), Qt::SkipEmptyParts);
+        if (key == "sources") return QString::fromStdString(value).split(u'\n', Qt::SkipEmptyParts);
     return {};
 }
 
@@ -74,10 +75,10 @@ std::vector<ActionEntry> MapperController::actionTable()
         {.id = "mapper",
          .group = ActionGroup::AnalyseTools,
          .at = 20,
-         .text = tr("Make a &pipeline of ranges"),
+         .text = u"Make a &pipeline of ranges"_s,
          .keys = "Ctrl+Alt+R",
-         .tooltip = tr("Turns named ranges into forwards and backwards, and shows the ranges that match and the "
-                       "schedule that results"),
+         .tooltip = u"Turns named ranges into forwards and backwards, and shows the ranges that match and the "
+                    "schedule that results"_s,
          .checkable = true},
     };
 }
@@ -88,7 +89,7 @@ MapperController::MapperController(Workspace& workspace)
 }
 
 MapperController::MapperController(Workspace& workspace, MapperPanel* panel, QAction* action)
-    : DockOfStep(workspace, QStringLiteral("mapperDock"), tr("Pipeline of ranges"), panel, action,
+    : DockOfStep(workspace, u"mapperDock"_s, u"Pipeline of ranges"_s, panel, action,
                  [panel] { panel->names()->setFocus(); }),
       m_toggle(action), m_panel(panel), m_previewing(workspace.jobs())
 {
@@ -97,9 +98,9 @@ MapperController::MapperController(Workspace& workspace, MapperPanel* panel, QAc
     connect(m_panel, &MapperPanel::saveAsked, this, [this] { askToSave(false); });
     connect(m_panel, &MapperPanel::applyAsked, this, [this] { askToSave(true); });
     connect(m_panel, &MapperPanel::openAsked, this, [this] {
-        const QString path = QFileDialog::getOpenFileName(m_workspace.window(), tr("Open rules"),
+        const QString path = QFileDialog::getOpenFileName(m_workspace.window(), u"Open rules"_s,
                                                           PreferenceStore::instance().value().folder,
-                                                          tr("Rules (*.rules *.txt);;All files (*)"));
+                                                          u"Rules (*.rules *.txt);;All files (*)"_s);
         if (!path.isEmpty()) openRules(path);
     });
     connect(workspace.viewState(), &ViewState::selectionChanged, this, &MapperController::followSelection);
@@ -129,7 +130,7 @@ void MapperController::compute(const std::shared_ptr<const RunView>& view)
             const bool any = !m_patterns->empty();
             m_panel->setPatterns(
                 any ? m_patterns : nullptr,
-                tr("This run has no named ranges: record with record_function or NVTX ranges around the passes."));
+                u"This run has no named ranges: record with record_function or NVTX ranges around the passes."_s);
             if (any) preview();
         });
 }
@@ -140,7 +141,7 @@ void MapperController::clear()
     m_view.reset();
     m_ranges.reset();
     m_patterns.reset();
-    m_panel->setPatterns(nullptr, tr("No run is shown. Choose one in the list, or open a file (Ctrl+O)."));
+    m_panel->setPatterns(nullptr, u"No run is shown. Choose one in the list, or open a file (Ctrl+O)."_s);
 }
 
 void MapperController::preview()
@@ -179,7 +180,7 @@ void MapperController::suggest()
             if (draft)
                 m_panel->setRules(QString::fromStdString(draft->text));
             else
-                m_workspace.room().tell(tr("No name looks like a forward pass: choose one and say what it is"), 8000);
+                m_workspace.room().tell(u"No name looks like a forward pass: choose one and say what it is"_s, 8000);
         });
 }
 
@@ -187,11 +188,11 @@ bool MapperController::saveRules(const QString& path)
 {
     const auto written = writeFileAtomically(path.toStdString(), m_panel->rules().toStdString());
     if (!written) {
-        m_workspace.banner()->showError(tr("could not save the rules"), written.error());
+        m_workspace.banner()->showError(u"could not save the rules"_s, written.error());
         return false;
     }
-    QSettings().setValue(QStringLiteral("import/rules"), path); // the import dialog starts with them
-    m_workspace.room().tell(tr("Saved the rules in %1").arg(QDir::toNativeSeparators(path)), 6000);
+    QSettings().setValue(u"import/rules"_s, path); // the import dialog starts with them
+    m_workspace.room().tell(u"Saved the rules in %1"_s.arg(QDir::toNativeSeparators(path)), 6000);
     return true;
 }
 
@@ -200,7 +201,7 @@ bool MapperController::openRules(const QString& path)
     QFile file(path);
     if (!file.open(QIODevice::ReadOnly) || file.size() > mostRuleBytes) {
         m_workspace.banner()->showError(
-            tr("could not open the rules"),
+            u"could not open the rules"_s,
             Error{ErrorCode::Unreadable,
                   "file " + path.toStdString() + ": " +
                       (file.isOpen() ? std::string("more than a megabyte of rules") : file.errorString().toStdString()),
@@ -214,15 +215,15 @@ bool MapperController::openRules(const QString& path)
 void MapperController::askToSave(bool thenImport)
 {
     auto* dialog =
-        new QFileDialog(m_workspace.window(), tr("Save the rules"), PreferenceStore::instance().value().folder,
-                        tr("Rules (*.rules *.txt);;All files (*)"));
+        new QFileDialog(m_workspace.window(), u"Save the rules"_s, PreferenceStore::instance().value().folder,
+                        u"Rules (*.rules *.txt);;All files (*)"_s);
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     dialog->setAcceptMode(QFileDialog::AcceptSave);
-    dialog->setDefaultSuffix(QStringLiteral("rules"));
+    dialog->setDefaultSuffix(u"rules"_s);
     const QStringList traces = m_view ? tracesOf(*m_view->run) : QStringList();
     if (!traces.isEmpty() && QFileInfo(QFileInfo(traces.front()).absolutePath()).isWritable())
         dialog->setDirectory(QFileInfo(traces.front()).absolutePath());
-    dialog->selectFile(QStringLiteral("ranges.rules"));
+    dialog->selectFile(u"ranges.rules"_s);
     connect(dialog, &QFileDialog::fileSelected, this, [this, thenImport](const QString& path) {
         if (saveRules(path) && thenImport) importWith(path);
     });
@@ -235,8 +236,8 @@ void MapperController::importWith(const QString& rulesFile)
     QStringList traces, missing;
     for (const QString& path : tracesOf(*m_view->run)) (QFileInfo::exists(path) ? traces : missing) << path;
     if (!missing.isEmpty())
-        m_workspace.banner()->showNote(tr("%1 is not where it was imported from; choose the traces in the dialog")
-                                           .arg(QDir::toNativeSeparators(missing.front())));
+        m_workspace.banner()->showNote(u"%1 is not where it was imported from; choose the traces in the dialog"_s.arg(
+            QDir::toNativeSeparators(missing.front())));
     m_workspace.feature<TraceImporting>()->openTraces(missing.isEmpty() ? traces : QStringList(), rulesFile);
 }
 

@@ -10,6 +10,7 @@
 #include "app/ui/workspace/workspace.h"
 #include "traces/store/run_file.h"
 #include "widgets/background.h"
+#include "widgets/literals.h"
 
 namespace stagewright {
 namespace {
@@ -31,15 +32,15 @@ std::vector<ActionEntry> BookmarksController::actionTable()
     for (int slot = 1; slot <= 9; ++slot)
         table.push_back({.id = idOf(jumps, slot),
                          .group = ActionGroup::Bookmarks,
-                         .text = tr("Go to bookmark %1").arg(slot),
-                         .keys = QStringLiteral("Ctrl+%1").arg(slot),
-                         .missing = tr("This bookmark is not set.")});
+                         .text = u"Go to bookmark %1"_s.arg(slot),
+                         .keys = u"Ctrl+%1"_s.arg(slot),
+                         .missing = u"This bookmark is not set."_s});
     for (int slot = 1; slot <= 9; ++slot)
         table.push_back({.id = idOf(sets, slot),
                          .group = ActionGroup::Bookmarks,
                          .line = slot == 1,
-                         .text = tr("Set bookmark %1").arg(slot),
-                         .keys = QStringLiteral("Ctrl+Shift+%1").arg(slot)});
+                         .text = u"Set bookmark %1"_s.arg(slot),
+                         .keys = u"Ctrl+Shift+%1"_s.arg(slot)});
     return table;
 }
 
@@ -99,8 +100,8 @@ void BookmarksController::refresh()
         const RunInfo* info = found ? m_workspace.runs()->info({found->first, found->second.run}) : nullptr;
         jump->setText(
             info == nullptr
-                ? tr("Go to bookmark %1").arg(slot)
-                : tr("Go to bookmark %1: %2, step %3").arg(slot).arg(runTitle(*info)).arg(found->second.step + 1));
+                ? u"Go to bookmark %1"_s.arg(slot)
+                : u"Go to bookmark %1: %2, step %3"_s.arg(slot).arg(runTitle(*info)).arg(found->second.step + 1));
         m_workspace.actions()[idOf(sets, slot)]->setEnabled(shown);
     }
 }
@@ -126,7 +127,7 @@ void BookmarksController::set(int slot)
     std::erase_if(known->second, [&](const Bookmark& one) { return one.slot == slot; });
     known->second.push_back(bookmark);
     refresh();
-    m_workspace.room().tell(tr("Bookmark %1 set. Ctrl+%1 returns here.").arg(slot), 5000);
+    m_workspace.room().tell(u"Bookmark %1 set. Ctrl+%1 returns here."_s.arg(slot), 5000);
     if (m_workspace.library()->isSimulated(file)) return;
     inBackground(
         this,
@@ -135,7 +136,7 @@ void BookmarksController::set(int slot)
             return (opened)->setBookmark(bookmark);
         },
         [this, file](Result<void> done) {
-            if (!done) m_workspace.banner()->showError(tr("the bookmark is kept in this window only"), done.error());
+            if (!done) m_workspace.banner()->showError(u"the bookmark is kept in this window only"_s, done.error());
             emit m_workspace.fileWritten(file);
         });
 }
@@ -144,7 +145,7 @@ void BookmarksController::jump(int slot)
 {
     const auto found = find(slot);
     if (!found) {
-        m_workspace.room().tell(tr("Bookmark %1 is not set; Ctrl+Shift+%1 sets it").arg(slot), 5000);
+        m_workspace.room().tell(u"Bookmark %1 is not set; Ctrl+Shift+%1 sets it"_s.arg(slot), 5000);
         return;
     }
     const RunRef ref{found->first, found->second.run};

@@ -14,6 +14,7 @@
 #include "app/ui/workspace/workspace.h"
 #include "traces/store/run_file.h"
 #include "widgets/background.h"
+#include "widgets/literals.h"
 #include "widgets/notes/notes_panel.h"
 #include "widgets/sentence.h"
 #include "widgets/timeline/row_plan.h"
@@ -43,40 +44,39 @@ std::vector<ActionEntry> NotesController::actionTable()
     return {
         {.id = "addNote",
          .group = ActionGroup::EditNote,
-         .text = tr("Mark with a n&ote"),
+         .text = u"Mark with a n&ote"_s,
          .keys = "M",
-         .tooltip =
-             tr("A temporary note on the selected op or range, with the text you type; the next one replaces it"),
+         .tooltip = u"A temporary note on the selected op or range, with the text you type; the next one replaces it"_s,
          .needs = Needs::Reading,
-         .missing = tr("There is no note.")},
+         .missing = u"There is no note."_s},
         {.id = "keepNote",
          .group = ActionGroup::EditNote,
-         .text = tr("&Keep the note"),
+         .text = u"&Keep the note"_s,
          .keys = "Shift+M",
-         .tooltip = tr("Stores the temporary note, or a new one on the selection, with the run"),
+         .tooltip = u"Stores the temporary note, or a new one on the selection, with the run"_s,
          .needs = Needs::Reading,
-         .missing = tr("There is no note.")},
+         .missing = u"There is no note."_s},
         {.id = "removeNote",
          .group = ActionGroup::EditNote,
-         .text = tr("Re&move the note"),
+         .text = u"Re&move the note"_s,
          .keys = "Del",
-         .tooltip = tr("Removes the selected note; Ctrl+Z restores it"),
+         .tooltip = u"Removes the selected note; Ctrl+Z restores it"_s,
          .needs = Needs::Reading,
-         .missing = tr("There is no note.")},
+         .missing = u"There is no note."_s},
         {.id = "notesList",
          .group = ActionGroup::ViewLists,
-         .text = tr("&Notes"),
+         .text = u"&Notes"_s,
          .keys = "Ctrl+Shift+M",
-         .tooltip = tr("The notes of the run shown, in a list"),
+         .tooltip = u"The notes of the run shown, in a list"_s,
          .checkable = true},
     };
 }
 
 NotesController::NotesController(Workspace& workspace)
-    : Feature(workspace), m_panel(new NotesPanel), m_dock(new QDockWidget(tr("Notes"), workspace.window()))
+    : Feature(workspace), m_panel(new NotesPanel), m_dock(new QDockWidget(u"Notes"_s, workspace.window()))
 {
     m_pool.setMaxThreadCount(1);
-    m_dock->setObjectName(QStringLiteral("notesDock"));
+    m_dock->setObjectName(u"notesDock"_s);
     m_dock->setWidget(m_panel);
     m_dock->setFeatures(QDockWidget::DockWidgetClosable);
     m_dock->hide();
@@ -189,7 +189,7 @@ std::optional<Note> NotesController::noteOfSelection() const
         selected.valid() && selected.panel < static_cast<int>(panels.size())) {
         const TimelinePanel& panel = *panels[static_cast<std::size_t>(selected.panel)];
         note = noteOnSpan(*panel.timeline, selected.span);
-        note.text = tr("%1: %2")
+        note.text = u"%1: %2"_s
                         .arg(QString::fromStdString(note.op),
                              durationText(panel.timeline->spans()[selected.span].duration(), panel.units))
                         .toStdString();
@@ -228,7 +228,7 @@ void NotesController::mark()
 {
     const auto note = noteOfSelection();
     if (!note) {
-        m_workspace.room().tell(tr("Select an op or a range of time first"), 5000);
+        m_workspace.room().tell(u"Select an op or a range of time first"_s, 5000);
         return;
     }
     m_passing = note;
@@ -245,9 +245,9 @@ void NotesController::askText()
     TimelineView* view = m_workspace.views().timeline;
     if (m_field) m_field->deleteLater();
     m_field = new QLineEdit(QString::fromStdString(m_passing->text), view);
-    m_field->setObjectName(QStringLiteral("noteText"));
-    m_field->setAccessibleName(tr("Text of the note"));
-    m_field->setToolTip(tr("Return sets the text. Esc discards the note. Shift+M afterwards saves it with the run."));
+    m_field->setObjectName(u"noteText"_s);
+    m_field->setAccessibleName(u"Text of the note"_s);
+    m_field->setToolTip(u"Return sets the text. Esc discards the note. Shift+M afterwards saves it with the run."_s);
     QRectF at(view->axis().left + 20, 60, 1, 1);
     const ViewState& state = *m_workspace.viewState();
     if (const auto rect = view->rectOf(state.selected()))
@@ -281,7 +281,7 @@ void NotesController::answered(bool kept)
     else if (m_passing && !text.isEmpty())
         m_passing->text = text.toStdString();
     if (hadFocus) m_workspace.views().timeline->setFocus();
-    if (m_passing) m_workspace.room().tell(tr("Shift+M saves this note with the run"), 5000);
+    if (m_passing) m_workspace.room().tell(u"Shift+M saves this note with the run"_s, 5000);
     refresh();
 }
 
@@ -290,7 +290,7 @@ void NotesController::keep()
     answered(true); // with the text typed so far
     auto note = m_passing ? m_passing : noteOfSelection();
     if (!note) {
-        m_workspace.room().tell(tr("Select an op or a range of time first"), 5000);
+        m_workspace.room().tell(u"Select an op or a range of time first"_s, 5000);
         return;
     }
     const SpanRef selected = m_workspace.viewState()->selected();
@@ -327,18 +327,18 @@ void NotesController::remove()
             if (spanOfNote(*view->run->timeline, all[i]) == selected.span) row = static_cast<int>(i);
     }
     if (row < 0 || row >= static_cast<int>(all.size())) {
-        m_workspace.room().tell(tr("Select a note first, by its flag or in the list"), 5000);
+        m_workspace.room().tell(u"Select a note first, by its flag or in the list"_s, 5000);
         return;
     }
     const Note note = all[static_cast<std::size_t>(row)];
     if (note.fromRun != 0) {
-        m_workspace.room().tell(tr("This note belongs to run %1; remove it there").arg(note.fromRun), 6000);
+        m_workspace.room().tell(u"This note belongs to run %1; remove it there"_s.arg(note.fromRun), 6000);
         return;
     }
     Notes after = own(ref);
     std::erase_if(after, [&](const Note& one) { return one.id == note.id; });
     m_chosen = -1;
-    change(ref, tr("remove a note"), std::move(after));
+    change(ref, u"remove a note"_s, std::move(after));
 }
 
 void NotesController::addNote(const RunRef& ref, Note note)
@@ -349,7 +349,7 @@ void NotesController::addNote(const RunRef& ref, Note note)
     for (const Note& one : after) note.id = std::max(note.id, one.id);
     ++note.id;
     after.push_back(std::move(note));
-    change(ref, tr("add a note"), std::move(after));
+    change(ref, u"add a note"_s, std::move(after));
 }
 
 void NotesController::changeText(const RunRef& ref, std::int64_t id, const QString& text)
@@ -357,7 +357,7 @@ void NotesController::changeText(const RunRef& ref, std::int64_t id, const QStri
     Notes after = own(ref);
     for (Note& one : after)
         if (one.id == id) one.text = text.toStdString();
-    change(ref, tr("change a note"), std::move(after));
+    change(ref, u"change a note"_s, std::move(after));
 }
 
 void NotesController::change(const RunRef& ref, const QString& words, Notes after)
@@ -393,7 +393,7 @@ void NotesController::apply(const RunRef& ref, const Notes& own)
         },
         [this, file = ref.file](Result<void> done) {
             --m_writing;
-            if (!done) m_workspace.banner()->showError(tr("the note is kept in this window only"), done.error());
+            if (!done) m_workspace.banner()->showError(u"the note is kept in this window only"_s, done.error());
             emit m_workspace.fileWritten(file);
         },
         &m_pool);
@@ -509,7 +509,7 @@ void NotesController::choose(int row, bool show)
     if (note.anchor == NoteAnchor::Op) {
         const SpanId span = spanOfNote(*view->run->timeline, note);
         if (span == noSpan) {
-            m_workspace.room().tell(tr("This run has no %1").arg(QString::fromStdString(placeText(note))), 5000);
+            m_workspace.room().tell(u"This run has no %1"_s.arg(QString::fromStdString(placeText(note))), 5000);
             return;
         }
         m_workspace.shown().selectOp(span);

@@ -5,6 +5,7 @@
 #include <QVBoxLayout>
 
 #include "app/ui/workspace/workspace.h"
+#include "widgets/literals.h"
 #include "widgets/memory/memory_view.h"
 #include "widgets/playback/playback_bar.h"
 #include "widgets/playback/playback_overlay.h"
@@ -18,36 +19,36 @@ std::vector<ActionEntry> PlaybackController::actionTable()
     return {
         {.id = "play",
          .group = ActionGroup::LearnPlay,
-         .text = tr("Pla&y"),
+         .text = u"Pla&y"_s,
          .keys = "P",
-         .tooltip = tr("Half a second per unit; slower when something happens for the first time, faster where a "
-                       "pattern repeats"),
+         .tooltip = u"Half a second per unit; slower when something happens for the first time, faster where a "
+                    "pattern repeats"_s,
          .checkable = true},
         {.id = "nextBeat",
          .group = ActionGroup::LearnPlay,
-         .text = tr("&Next beat"),
+         .text = u"&Next beat"_s,
          .keys = "Space",
-         .tooltip = tr("Ops that start together are one beat; the first press goes to the first beat")},
-        {.id = "previousBeat", .group = ActionGroup::LearnPlay, .text = tr("Pre&vious beat"), .keys = "Shift+Space"},
+         .tooltip = u"Ops that start together are one beat; the first press goes to the first beat"_s},
+        {.id = "previousBeat", .group = ActionGroup::LearnPlay, .text = u"Pre&vious beat"_s, .keys = "Shift+Space"},
         {.id = "nextMoment",
          .group = ActionGroup::LearnPlay,
-         .text = tr("Next &interesting beat"),
+         .text = u"Next &interesting beat"_s,
          .keys = "N",
-         .tooltip = tr("The next first occurrence, gap of half an op, peak or change of pattern")},
+         .tooltip = u"The next first occurrence, gap of half an op, peak or change of pattern"_s},
         {.id = "pace1",
          .group = ActionGroup::LearnPlay,
          .line = true,
-         .text = tr("Pace × &1"),
+         .text = u"Pace × &1"_s,
          .keys = "1",
          .checkable = true},
-        {.id = "pace2", .group = ActionGroup::LearnPlay, .text = tr("Pace × &2"), .keys = "2", .checkable = true},
-        {.id = "pace3", .group = ActionGroup::LearnPlay, .text = tr("Pace × &4"), .keys = "3", .checkable = true},
-        {.id = "pace4", .group = ActionGroup::LearnPlay, .text = tr("Pace × &8"), .keys = "4", .checkable = true},
+        {.id = "pace2", .group = ActionGroup::LearnPlay, .text = u"Pace × &2"_s, .keys = "2", .checkable = true},
+        {.id = "pace3", .group = ActionGroup::LearnPlay, .text = u"Pace × &4"_s, .keys = "3", .checkable = true},
+        {.id = "pace4", .group = ActionGroup::LearnPlay, .text = u"Pace × &8"_s, .keys = "4", .checkable = true},
         {.id = "reducedMotion",
          .group = ActionGroup::LearnPlay,
          .line = true,
-         .text = tr("&Reduced motion"),
-         .tooltip = tr("Playback jumps from beat to beat, without moving messages"),
+         .text = u"&Reduced motion"_s,
+         .tooltip = u"Playback jumps from beat to beat, without moving messages"_s,
          .checkable = true},
     };
 }

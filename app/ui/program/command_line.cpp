@@ -2,6 +2,7 @@
 
 #include "app/ui/shell/features.h"
 #include "schedules/plan/what_if.h"
+#include "widgets/literals.h"
 
 namespace stagewright {
 namespace {
@@ -56,7 +57,7 @@ Opens run files (.stagewright) and schedules (.csv) in the window. Traces of oth
 
 Exit codes: 0 done, 2 wrong usage, 3 input unreadable or damaged, 5 the picture could not be written.
 )")
-        .arg(shownNames().join(QLatin1Char('|')));
+        .arg(shownNames().join(u'|'));
 }
 
 CommandLine parseCommandLine(const QStringList& arguments)
@@ -69,140 +70,132 @@ CommandLine parseCommandLine(const QStringList& arguments)
         QString word = arguments[i];
         QString given;
         bool has = false;
-        if (word.startsWith(QLatin1String("--")) && word.contains(QLatin1Char('='))) {
-            given = word.section(QLatin1Char('='), 1);
-            word = word.section(QLatin1Char('='), 0, 0);
+        if (word.startsWith("--"_L1) && word.contains(u'=')) {
+            given = word.section(u'=', 1);
+            word = word.section(u'=', 0, 0);
             has = true;
         }
         auto value = [&]() -> QString {
             if (has) return given;
             if (i + 1 >= arguments.size()) {
-                wrong(QStringLiteral("%1: a value is missing").arg(word));
+                wrong(u"%1: a value is missing"_s.arg(word));
                 return {};
             }
             return arguments[++i];
         };
-        if (word == QLatin1String("--help") || word == QLatin1String("-h")) {
+        if (word == "--help"_L1 || word == "-h"_L1) {
             line.help = true;
-        } else if (word == QLatin1String("--version")) {
+        } else if (word == "--version"_L1) {
             line.version = true;
-        } else if (word == QLatin1String("--screenshot")) {
+        } else if (word == "--screenshot"_L1) {
             line.screenshot = value();
-        } else if (word == QLatin1String("--export")) {
+        } else if (word == "--export"_L1) {
             line.exportKind = value().toLower();
             if (!QStringList{"png", "svg", "pdf"}.contains(line.exportKind))
-                wrong(QStringLiteral("--export %1: use png, svg or pdf").arg(line.exportKind));
-        } else if (word == QLatin1String("-o") || word == QLatin1String("--output")) {
+                wrong(u"--export %1: use png, svg or pdf"_s.arg(line.exportKind));
+        } else if (word == "-o"_L1 || word == "--output"_L1) {
             line.output = value();
-        } else if (word == QLatin1String("--size")) {
+        } else if (word == "--size"_L1) {
             const QString text = value();
             bool wide = false;
             bool high = false;
-            line.size = {text.section(QLatin1Char('x'), 0, 0).toInt(&wide),
-                         text.section(QLatin1Char('x'), 1).toInt(&high)};
+            line.size = {text.section(u'x', 0, 0).toInt(&wide), text.section(u'x', 1).toInt(&high)};
             if (!wide || !high || line.size.width() < 320 || line.size.height() < 240 || line.size.width() > 16000 ||
                 line.size.height() > 16000)
-                wrong(QStringLiteral("--size %1: give WIDTHxHEIGHT, from 320x240 to 16000x16000").arg(text));
-        } else if (word == QLatin1String("--theme")) {
+                wrong(u"--size %1: give WIDTHxHEIGHT, from 320x240 to 16000x16000"_s.arg(text));
+        } else if (word == "--theme"_L1) {
             const QString text = value();
             const auto place = QStringList{"light", "dark", "high-contrast"}.indexOf(text);
             if (place < 0)
-                wrong(QStringLiteral("--theme %1: use light, dark or high-contrast").arg(text));
+                wrong(u"--theme %1: use light, dark or high-contrast"_s.arg(text));
             else
                 line.theme = static_cast<ThemeName>(place);
-        } else if (word == QLatin1String("--run")) {
+        } else if (word == "--run"_L1) {
             line.run = value();
-        } else if (word == QLatin1String("--baseline")) {
+        } else if (word == "--baseline"_L1) {
             line.baseline = value();
-        } else if (word == QLatin1String("--select")) {
+        } else if (word == "--select"_L1) {
             line.select = value();
-        } else if (word == QLatin1String("--step")) {
+        } else if (word == "--step"_L1) {
             bool ok = false;
             const QString text = value();
             line.step = text.toInt(&ok) - 1;
-            if (!ok || line.step < 0) wrong(QStringLiteral("--step %1: give a number from 1").arg(text));
-        } else if (word == QLatin1String("--lesson")) {
+            if (!ok || line.step < 0) wrong(u"--step %1: give a number from 1"_s.arg(text));
+        } else if (word == "--lesson"_L1) {
             line.lesson = value();
-        } else if (word == QLatin1String("--lesson-page")) {
+        } else if (word == "--lesson-page"_L1) {
             bool ok = false;
             const QString text = value();
             line.lessonPage = text.toInt(&ok) - 1;
-            if (!ok || line.lessonPage < 0) wrong(QStringLiteral("--lesson-page %1: give a number from 1").arg(text));
-        } else if (word == QLatin1String("--beat")) {
+            if (!ok || line.lessonPage < 0) wrong(u"--lesson-page %1: give a number from 1"_s.arg(text));
+        } else if (word == "--beat"_L1) {
             bool ok = false;
             const QString text = value();
             line.beat = text.toInt(&ok) - 1;
-            if (!ok || line.beat < 0) wrong(QStringLiteral("--beat %1: give a number from 1").arg(text));
-        } else if (word == QLatin1String("--compare")) {
+            if (!ok || line.beat < 0) wrong(u"--beat %1: give a number from 1"_s.arg(text));
+        } else if (word == "--compare"_L1) {
             const QString first = value();
             has = false;
             line.compare = {first, value()};
-            while (line.compare.size() < 4 && i + 1 < arguments.size() &&
-                   !arguments[i + 1].startsWith(QLatin1Char('-')) &&
-                   !arguments[i + 1].endsWith(QLatin1String(".stagewright")) &&
-                   !arguments[i + 1].endsWith(QLatin1String(".csv")))
+            while (line.compare.size() < 4 && i + 1 < arguments.size() && !arguments[i + 1].startsWith(u'-') &&
+                   !arguments[i + 1].endsWith(".stagewright"_L1) && !arguments[i + 1].endsWith(".csv"_L1))
                 line.compare << arguments[++i];
-        } else if (word == QLatin1String("--what-if")) {
+        } else if (word == "--what-if"_L1) {
             line.whatIf = value();
             if (const auto changes = parseWhatIf(line.whatIf.toStdString()); !changes)
-                wrong(QStringLiteral("--%1; %2")
-                          .arg(QString::fromStdString(changes.error().message),
-                               QString::fromStdString(changes.error().remedy)));
-        } else if (word == QLatin1String("--schedule")) {
+                wrong(u"--%1; %2"_s.arg(QString::fromStdString(changes.error().message),
+                                        QString::fromStdString(changes.error().remedy)));
+        } else if (word == "--schedule"_L1) {
             line.schedule = value();
-        } else if (word == QLatin1String("--show")) {
+        } else if (word == "--show"_L1) {
             line.show = value();
             const QStringList parts = shownNames();
             if (!parts.contains(line.show))
-                wrong(QStringLiteral("--show %1: use %2 or %3")
-                          .arg(line.show, parts.mid(0, parts.size() - 1).join(QStringLiteral(", ")), parts.last()));
-        } else if (word == QLatin1String("--no-runs-list")) {
+                wrong(u"--show %1: use %2 or %3"_s.arg(line.show, parts.mid(0, parts.size() - 1).join(u", "_s),
+                                                       parts.last()));
+        } else if (word == "--no-runs-list"_L1) {
             line.hideRuns = true;
-        } else if (word == QLatin1String("--no-memory")) {
+        } else if (word == "--no-memory"_L1) {
             line.hideMemory = true;
-        } else if (word == QLatin1String("--style")) {
+        } else if (word == "--style"_L1) {
             const QString text = value();
-            if (text != QLatin1String("screen") && text != QLatin1String("paper"))
-                wrong(QStringLiteral("--style %1: use screen or paper").arg(text));
-            line.picture.paper = text == QLatin1String("paper");
-        } else if (word == QLatin1String("--width") || word == QLatin1String("--text")) {
-            const bool width = word == QLatin1String("--width");
+            if (text != "screen"_L1 && text != "paper"_L1) wrong(u"--style %1: use screen or paper"_s.arg(text));
+            line.picture.paper = text == "paper"_L1;
+        } else if (word == "--width"_L1 || word == "--text"_L1) {
+            const bool width = word == "--width"_L1;
             const double low = width ? 40 : 4, high = width ? 1200 : 16;
             QString text = value();
             bool ok = false;
-            const double number =
-                QString(text).remove(width ? QStringLiteral("mm") : QStringLiteral("pt")).trimmed().toDouble(&ok);
+            const double number = QString(text).remove(width ? u"mm"_s : u"pt"_s).trimmed().toDouble(&ok);
             if (!ok || number < low || number > high)
-                wrong(QStringLiteral("%1 %2: give %3 from %4 to %5")
-                          .arg(word, text, width ? QStringLiteral("millimetres") : QStringLiteral("points"))
+                wrong(u"%1 %2: give %3 from %4 to %5"_s.arg(word, text, width ? u"millimetres"_s : u"points"_s)
                           .arg(low)
                           .arg(high));
             (width ? line.picture.millimetres : line.picture.points) = number;
-        } else if (word == QLatin1String("--hatched")) {
+        } else if (word == "--hatched"_L1) {
             line.picture.hatched = true;
-        } else if (word == QLatin1String("--no-caption")) {
+        } else if (word == "--no-caption"_L1) {
             line.picture.caption = false;
-        } else if (word == QLatin1String("--no-legend")) {
+        } else if (word == "--no-legend"_L1) {
             line.picture.legend = false;
-        } else if (word == QLatin1String("--parts")) {
-            line.picture.parts = value().toLower().split(QLatin1Char(','), Qt::SkipEmptyParts);
-            if (line.picture.parts.isEmpty()) wrong(QStringLiteral("--parts: give timeline, memory or both"));
+        } else if (word == "--parts"_L1) {
+            line.picture.parts = value().toLower().split(u',', Qt::SkipEmptyParts);
+            if (line.picture.parts.isEmpty()) wrong(u"--parts: give timeline, memory or both"_s);
             for (const QString& part : line.picture.parts)
-                if (part != QLatin1String("timeline") && part != QLatin1String("memory"))
-                    wrong(QStringLiteral("--parts %1: use timeline, memory").arg(part));
-        } else if (word.startsWith(QLatin1Char('-')) && word.size() > 1) {
-            wrong(QStringLiteral("%1: unknown option; --help lists them").arg(word));
+                if (part != "timeline"_L1 && part != "memory"_L1)
+                    wrong(u"--parts %1: use timeline, memory"_s.arg(part));
+        } else if (word.startsWith(u'-') && word.size() > 1) {
+            wrong(u"%1: unknown option; --help lists them"_s.arg(word));
         } else {
             line.files << word;
         }
     }
     const bool sizes = line.picture.millimetres > 0 || line.picture.points > 0 || line.picture.hatched;
-    if (sizes && !line.picture.paper) wrong(QStringLiteral("--width, --text and --hatched need --style paper"));
-    if (!line.exportKind.isEmpty() && line.output.isEmpty())
-        wrong(QStringLiteral("--export: name the output file with -o FILE"));
-    if (!line.exportKind.isEmpty() && line.files.isEmpty()) wrong(QStringLiteral("--export: name the file to draw"));
+    if (sizes && !line.picture.paper) wrong(u"--width, --text and --hatched need --style paper"_s);
+    if (!line.exportKind.isEmpty() && line.output.isEmpty()) wrong(u"--export: name the output file with -o FILE"_s);
+    if (!line.exportKind.isEmpty() && line.files.isEmpty()) wrong(u"--export: name the file to draw"_s);
     if ((!line.run.isEmpty() || !line.compare.isEmpty() || !line.baseline.isEmpty()) && line.files.isEmpty())
-        wrong(QStringLiteral("--run, --baseline and --compare need a file"));
+        wrong(u"--run, --baseline and --compare need a file"_s);
     return line;
 }
 

@@ -19,6 +19,7 @@
 #include "app/ui/workspace/offers.h"
 #include "app/ui/workspace/workspace.h"
 #include "schedules/base/standard_streams.h"
+#include "widgets/literals.h"
 
 using namespace stagewright;
 
@@ -60,17 +61,16 @@ int main(int argc, char** argv)
         if (line.leaves())
             qputenv("QT_QPA_PLATFORM", "offscreen"); // the same picture with and without a display
         else if (!display)
-            return complain(
-                4, QStringLiteral("there is no display"),
-                QStringLiteral("use --screenshot OUT.png or --export png -o OUT.png, or the program stagewright"));
+            return complain(4, u"there is no display"_s,
+                            u"use --screenshot OUT.png or --export png -o OUT.png, or the program stagewright"_s);
     }
-    QApplication::setApplicationName(QStringLiteral("stagewright"));
-    QApplication::setOrganizationName(QStringLiteral("stagewright"));
+    QApplication::setApplicationName(u"stagewright"_s);
+    QApplication::setOrganizationName(u"stagewright"_s);
     QApplication::setApplicationVersion(QString::fromLatin1(stagewrightVersion));
     if (!line.leaves()) applyTextScale(); // pictures don't depend on saved settings
     QApplication app(argc, argv);
-    QGuiApplication::setDesktopFileName(QStringLiteral("org.stagewright.Stagewright"));
-    QApplication::setWindowIcon(QIcon(QStringLiteral(":/stagewright/icon.png")));
+    QGuiApplication::setDesktopFileName(u"org.stagewright.Stagewright"_s);
+    QApplication::setWindowIcon(QIcon(u":/stagewright/icon.png"_s));
     const QTemporaryDir nothing; // pictures don't depend on saved settings, and leave nothing behind
     if (line.leaves()) {
         QSettings::setPath(QSettings::NativeFormat, QSettings::UserScope, nothing.path());

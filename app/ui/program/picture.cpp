@@ -15,6 +15,7 @@
 #include "app/ui/workspace/workspace.h"
 #include "traces/format/atomic_file.h"
 #include "widgets/import/import_dialog.h"
+#include "widgets/literals.h"
 #include "widgets/theme.h"
 
 namespace stagewright {
@@ -74,7 +75,7 @@ int screenshot(MainWindow& window, const CommandLine& line, QDialog* open)
 {
     QImage image = window.grab().toImage();
     const bool traces = window.workspace().feature<ImportController>()->dialog() != nullptr; // the named files are
-    const ShowEntry* shown = findShown(traces ? QStringLiteral("import") : line.show);
+    const ShowEntry* shown = findShown(traces ? u"import"_s : line.show);
     if (shown != nullptr && shown->dialog != nullptr) {
         const ShownDialog over = openDialog(window, *shown, line.schedule, true);
         if (!over.fault.isEmpty()) return complain(5, over.fault);
@@ -84,8 +85,7 @@ int screenshot(MainWindow& window, const CommandLine& line, QDialog* open)
     QBuffer bytes;
     bytes.open(QIODevice::WriteOnly);
     if (!image.save(&bytes, QFileInfo(line.screenshot).suffix().toUtf8().constData()))
-        return complain(5, QStringLiteral("file %1 could not be written").arg(line.screenshot),
-                        QStringLiteral("use the suffix .png"));
+        return complain(5, u"file %1 could not be written"_s.arg(line.screenshot), u"use the suffix .png"_s);
     const auto written =
         writeFileAtomically(line.screenshot.toStdString(),
                             std::string_view(bytes.data().constData(), static_cast<std::size_t>(bytes.size())));
@@ -102,24 +102,23 @@ int drawAndLeave(MainWindow& window, const CommandLine& line)
     Workspace& workspace = window.workspace();
     for (const QString& file : line.files)
         if (!QFileInfo(file).isReadable())
-            return complain(3, QStringLiteral("file %1 can't be read").arg(file), QStringLiteral("check its name"));
+            return complain(3, u"file %1 can't be read"_s.arg(file), u"check its name"_s);
     window.resize(line.size);
     if (line.hideRuns) switchOff(workspace, "runsList");
     window.show();
     if (const int code = showAsked(window, line)) return code;
     if (!waitUntil([&] { return workspace.settled() || !workspace.banner()->text().isEmpty(); }, 120000))
-        return complain(3, QStringLiteral("reading timed out"));
+        return complain(3, u"reading timed out"_s);
     const QString banner = workspace.banner()->text();
-    auto* stuck = window.findChild<QDialog*>(QStringLiteral("deadlock")); // an order that hangs has its own dialog
+    auto* stuck = window.findChild<QDialog*>(u"deadlock"_s); // an order that hangs has its own dialog
     if (!line.files.isEmpty() && workspace.shown().mode() == Shown::Mode::Empty && stuck == nullptr &&
         workspace.feature<ImportController>()->dialog() == nullptr)
-        return complain(3, banner.isEmpty() ? QStringLiteral("no run to draw in %1").arg(line.files.first()) : banner);
+        return complain(3, banner.isEmpty() ? u"no run to draw in %1"_s.arg(line.files.first()) : banner);
     if (line.hideMemory) switchOff(workspace, "memory");
     if (!line.select.isEmpty()) workspace.feature<OpFinding>()->find(line.select);
     if (const int code = showLesson(window, line)) return code;
     showView(window, line);
-    if (!waitUntil([&] { return workspace.settled(); }, 60000))
-        return complain(5, QStringLiteral("the tool timed out"));
+    if (!waitUntil([&] { return workspace.settled(); }, 60000)) return complain(5, u"the tool timed out"_s);
     waitFor(400); // exact frames come from a worker
     return line.exportKind.isEmpty() ? screenshot(window, line, stuck)
                                      : exportPicture(*workspace.feature<ExportController>(), line);

@@ -15,6 +15,7 @@
 #include "app/ui/workspace/offers.h"
 #include "app/ui/workspace/workspace.h"
 #include "traces/store/run_file.h"
+#include "widgets/literals.h"
 
 namespace stagewright {
 namespace {
@@ -54,14 +55,14 @@ int showRuns(Workspace& workspace, const CommandLine& line)
 {
     std::vector<RunRef> refs;
     const QStringList names =
-        line.compare.isEmpty() ? QStringList{line.run.isEmpty() ? QStringLiteral("1") : line.run} : line.compare;
+        line.compare.isEmpty() ? QStringList{line.run.isEmpty() ? u"1"_s : line.run} : line.compare;
     for (const QString& name : names) {
         auto ref = refOf(line.files.first(), name);
         if (!ref) return refuse(ref.error());
         refs.push_back(*ref);
     }
     if (!waitUntil([&] { return workspace.settled(); }, 60000))
-        return complain(3, QStringLiteral("%1: reading timed out").arg(line.files.first()));
+        return complain(3, u"%1: reading timed out"_s.arg(line.files.first()));
     if (refs.size() >= 2)
         workspace.feature<CompareController>()->show(refs);
     else
@@ -122,17 +123,15 @@ int showLesson(MainWindow& window, const CommandLine& line)
 {
     if (line.lesson.isEmpty()) return 0;
     auto* lessons = window.workspace().feature<LessonController>();
-    if (line.lesson == QLatin1String("shelf"))
+    if (line.lesson == "shelf"_L1)
         lessons->openShelf();
     else
         lessons->start(line.lesson, false, line.lessonPage);
     if (!line.leaves()) return 0;
-    if (!waitUntil([&] { return window.workspace().settled(); }, 60000))
-        return complain(5, QStringLiteral("the lesson timed out"));
+    if (!waitUntil([&] { return window.workspace().settled(); }, 60000)) return complain(5, u"the lesson timed out"_s);
     waitFor(200);
-    if (!waitUntil([&] { return window.workspace().settled(); }, 60000))
-        return complain(5, QStringLiteral("the lesson timed out"));
-    if (line.lesson != QLatin1String("shelf") && lessons->session() == nullptr)
+    if (!waitUntil([&] { return window.workspace().settled(); }, 60000)) return complain(5, u"the lesson timed out"_s);
+    if (line.lesson != "shelf"_L1 && lessons->session() == nullptr)
         return complain(3, window.workspace().banner()->text());
     return 0;
 }

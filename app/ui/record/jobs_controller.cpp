@@ -4,6 +4,7 @@
 
 #include "app/ui/workspace/offers.h"
 #include "app/ui/workspace/workspace.h"
+#include "widgets/literals.h"
 #include "widgets/record/record_process.h"
 #include "widgets/runs/runs_panel.h"
 #include "widgets/sentence.h"
@@ -32,8 +33,7 @@ void JobsController::look()
     m_stamp = stamp;
     m_reading.start(
         [program = findStagewright()](const std::stop_token& stop) {
-            return askProgram(program, {QStringLiteral("hosts"), QStringLiteral("jobs"), QStringLiteral("--json")},
-                              stop);
+            return askProgram(program, {u"hosts"_s, u"jobs"_s, u"--json"_s}, stop);
         },
         [this](const ProgramAnswer& answer) {
             m_list->setJobs(answer.good() ? jobsIn(answer.out) : QVector<JobEntry>());
@@ -55,21 +55,18 @@ void JobsController::act(const JobEntry& job, JobsList::Wish wish)
         if (QFileInfo::exists(job.file))
             m_workspace.feature<FileOpening>()->openFiles({job.file});
         else
-            m_workspace.banner()->showRefusal(tr("none of its steps are here yet"),
-                                              tr("attach to the job, or fetch what is there"));
+            m_workspace.banner()->showRefusal(u"none of its steps are here yet"_s,
+                                              u"attach to the job, or fetch what is there"_s);
         return;
     }
-    const QString action = wish == Wish::Fetch  ? QStringLiteral("fetch")
-                           : wish == Wish::Stop ? QStringLiteral("stop")
-                                                : QStringLiteral("forget");
-    const QString host = job.host.isEmpty() ? tr("this computer") : job.host;
-    m_list->setBusy(job.id, wish == Wish::Fetch  ? tr("fetching from %1…").arg(host)
-                            : wish == Wish::Stop ? tr("stopping on %1…").arg(host)
-                                                 : tr("forgetting…"));
+    const QString action = wish == Wish::Fetch ? u"fetch"_s : wish == Wish::Stop ? u"stop"_s : u"forget"_s;
+    const QString host = job.host.isEmpty() ? u"this computer"_s : job.host;
+    m_list->setBusy(job.id, wish == Wish::Fetch  ? u"fetching from %1…"_s.arg(host)
+                            : wish == Wish::Stop ? u"stopping on %1…"_s.arg(host)
+                                                 : u"forgetting…"_s);
     m_acting.start(
         [program = findStagewright(), action, id = job.id](const std::stop_token& stop) {
-            return askProgram(
-                program, {QStringLiteral("hosts"), action, QStringLiteral("--json"), QStringLiteral("--"), id}, stop);
+            return askProgram(program, {u"hosts"_s, action, u"--json"_s, u"--"_s, id}, stop);
         },
         [this, job, wish](const ProgramAnswer& answer) { acted(job, wish, answer); });
 }

@@ -22,6 +22,7 @@
 #include "widgets/background.h"
 #include "widgets/edit/schedule_editor.h"
 #include "widgets/hosts/host_calls.h"
+#include "widgets/literals.h"
 #include "widgets/record/record_dialog.h"
 #include "widgets/record/record_setup.h"
 #include "widgets/record/record_strip.h"
@@ -30,7 +31,7 @@
 namespace stagewright {
 namespace {
 
-const QString setupKey = QStringLiteral("record/setup"); // the last content of the form, as options
+const QString setupKey = u"record/setup"_s; // the last content of the form, as options
 
 Setup lastSetup()
 {
@@ -45,8 +46,7 @@ QString freePath(const QString& path)
     const QFileInfo info(path);
     QString free = path;
     for (int number = 2; QFileInfo::exists(free); ++number)
-        free = info.path() + QLatin1Char('/') + info.completeBaseName() + QStringLiteral("-%1.").arg(number) +
-               info.suffix();
+        free = info.path() + u'/' + info.completeBaseName() + u"-%1."_s.arg(number) + info.suffix();
     return free;
 }
 
@@ -57,27 +57,27 @@ std::vector<ActionEntry> RecordController::actionTable()
     return {
         {.id = "record",
          .group = ActionGroup::ScheduleRecord,
-         .text = tr("&Record…"),
-         .button = tr("Record…"),
+         .text = u"&Record…"_s,
+         .button = u"Record…"_s,
          .keys = "Ctrl+R",
          .tool = 12,
-         .tooltip = tr("Trains for real under one or several schedules and records what happens"),
+         .tooltip = u"Trains for real under one or several schedules and records what happens"_s,
          .needs = Needs::Nothing,
-         .missing = tr("A recording is running.")},
+         .missing = u"A recording is running."_s},
         {.id = "cancelRecording",
          .group = ActionGroup::ScheduleRecord,
-         .text = tr("&Cancel the recording"),
-         .tooltip = tr("Stops; complete steps are kept"),
+         .text = u"&Cancel the recording"_s,
+         .tooltip = u"Stops; complete steps are kept"_s,
          .needs = Needs::Nothing,
-         .missing = tr("Nothing is being recorded.")},
+         .missing = u"Nothing is being recorded."_s},
         {.id = "runEdited",
          .group = ActionGroup::ScheduleEdit,
          .at = 40,
-         .text = tr("R&un the edited schedule"),
+         .text = u"R&un the edited schedule"_s,
          .keys = "Ctrl+Return",
-         .tooltip = tr("Trains it for real and compares it with the original"),
+         .tooltip = u"Trains it for real and compares it with the original"_s,
          .needs = Needs::Editing,
-         .missing = tr("Needs a valid order and no running recording.")},
+         .missing = u"Needs a valid order and no running recording."_s},
     };
 }
 
@@ -122,9 +122,8 @@ QString RecordController::newRecordingPath(const QString& name) const
 {
     QString folder = QStandardPaths::writableLocation(QStandardPaths::DocumentsLocation);
     if (!QFileInfo(folder).isDir() || !QFileInfo(folder).isWritable()) folder = QDir::homePath();
-    return freePath(folder + QLatin1Char('/') + name +
-                    QDateTime::currentDateTime().toString(QStringLiteral("-yyyyMMdd-HHmmss")) +
-                    QStringLiteral(".stagewright"));
+    return freePath(folder + u'/' + name + QDateTime::currentDateTime().toString(u"-yyyyMMdd-HHmmss"_s) +
+                    u".stagewright"_s);
 }
 
 RecordDialog* RecordController::openRecordDialog()
@@ -151,8 +150,7 @@ RecordDialog* RecordController::openRecordDialog()
     dialog->setSetup(lastSetup());
     m_hosts.start(
         [program = findStagewright()](const std::stop_token& stop) {
-            return askProgram(program, {QStringLiteral("hosts"), QStringLiteral("list"), QStringLiteral("--json")},
-                              stop);
+            return askProgram(program, {u"hosts"_s, u"list"_s, u"--json"_s}, stop);
         },
         [dialog = QPointer<RecordDialog>(dialog)](const ProgramAnswer& answer) {
             if (!dialog) return;
@@ -160,7 +158,7 @@ RecordDialog* RecordController::openRecordDialog()
             for (const HostEntry& host : hostsIn(answer.out)) names << host.name;
             dialog->setHosts(names);
         });
-    dialog->setTargets(targets, newRecordingPath(QStringLiteral("recording")));
+    dialog->setTargets(targets, newRecordingPath(u"recording"_s));
     connect(dialog, &QDialog::accepted, this, [this, dialog] {
         const Setup setup = dialog->setup();
         QStringList options;
@@ -181,22 +179,22 @@ void RecordController::startRecording(const Setup& setup, const QString& target,
     m_predicted.reset();
     const QString program = findStagewright();
     if (program.isEmpty()) {
-        m_workspace.banner()->showError(tr("the program stagewright was not found"),
-                                        tr("put it beside this program or on PATH, or set STAGEWRIGHT_PROGRAM"));
+        m_workspace.banner()->showError(u"the program stagewright was not found"_s,
+                                        u"put it beside this program or on PATH, or set STAGEWRIGHT_PROGRAM"_s);
         return;
     }
     const QString file = RunLibrary::normalised(targetIsNew ? freePath(target) : target);
     // A job elsewhere outlives this window and its temporary folder.
     const bool direct = targetIsNew || setup.elsewhere();
-    begun(direct ? file : m_scratch.filePath(QStringLiteral("recording-%1.stagewright").arg(++m_recordCount)), file);
+    begun(direct ? file : m_scratch.filePath(u"recording-%1.stagewright"_s.arg(++m_recordCount)), file);
     m_process->start(program, setup, m_recordFile);
 }
 
 void RecordController::attach(const QString& job, const QString& file)
 {
     if (m_process->running()) {
-        m_workspace.banner()->showRefusal(tr("a recording is running"),
-                                          tr("only one can be followed at a time; the job goes on meanwhile"));
+        m_workspace.banner()->showRefusal(u"a recording is running"_s,
+                                          u"only one can be followed at a time; the job goes on meanwhile"_s);
         return;
     }
     m_aside = false;
@@ -227,9 +225,9 @@ void RecordController::tellConnection()
     m_toldLost = lost;
     if (lost)
         m_workspace.banner()->showNote(
-            tr("%1. The job goes on there; connecting again…").arg(sentence(m_process->disconnected())));
+            u"%1. The job goes on there; connecting again…"_s.arg(sentence(m_process->disconnected())));
     else
-        m_workspace.banner()->showNote(tr("Connected again; no step is missing."));
+        m_workspace.banner()->showNote(u"Connected again; no step is missing."_s);
 }
 
 // A read costs a list of the runs, and the newest step if there is one. The next read waits ten times as long as the
@@ -288,7 +286,7 @@ void RecordController::followRecording(const std::vector<RunRef>& refs)
 
 bool RecordController::isScratch(const QString& file) const
 {
-    return file.startsWith(QDir::cleanPath(m_scratch.path()) + QLatin1Char('/'));
+    return file.startsWith(QDir::cleanPath(m_scratch.path()) + u'/');
 }
 
 std::pair<QString, QString> RecordController::recordingFiles() const
@@ -304,16 +302,16 @@ void RecordController::askToStop()
         return;
     }
     m_stopQuestion = new QMessageBox(QMessageBox::NoIcon, m_workspace.window()->windowTitle(),
-                                     tr("A recording is running."), QMessageBox::NoButton, m_workspace.window());
-    m_stopQuestion->setObjectName(QStringLiteral("stopRecording"));
+                                     u"A recording is running."_s, QMessageBox::NoButton, m_workspace.window());
+    m_stopQuestion->setObjectName(u"stopRecording"_s);
     m_stopQuestion->setAttribute(Qt::WA_DeleteOnClose);
-    m_stopQuestion->setInformativeText(tr("If you stop it, runs with a complete measured step are kept in %1.")
-                                           .arg(QDir::toNativeSeparators(m_recordTarget)));
-    m_stopQuestion->addButton(m_process->elsewhere() ? tr("Stop it there and close") : tr("Stop and close"),
+    m_stopQuestion->setInformativeText(u"If you stop it, runs with a complete measured step are kept in %1."_s.arg(
+        QDir::toNativeSeparators(m_recordTarget)));
+    m_stopQuestion->addButton(m_process->elsewhere() ? u"Stop it there and close"_s : u"Stop and close"_s,
                               QMessageBox::AcceptRole);
-    if (m_process->elsewhere()) m_stopQuestion->addButton(tr("Let it run and close"), QMessageBox::DestructiveRole);
-    auto* stay = new QPushButton(tr("Keep recording"), m_stopQuestion);
-    stay->setObjectName(QStringLiteral("primary")); // before the box has it, which fixes its style
+    if (m_process->elsewhere()) m_stopQuestion->addButton(u"Let it run and close"_s, QMessageBox::DestructiveRole);
+    auto* stay = new QPushButton(u"Keep recording"_s, m_stopQuestion);
+    stay->setObjectName(u"primary"_s); // before the box has it, which fixes its style
     m_stopQuestion->addButton(stay, QMessageBox::RejectRole);
     m_stopQuestion->setDefaultButton(stay);
     m_stopQuestion->setEscapeButton(stay);
@@ -377,12 +375,12 @@ void RecordController::recordingEnded()
 // What a stopped recording leaves, as a sentence.
 QString RecordController::stoppedText(std::size_t runs) const
 {
-    const QString what = m_process->state() == RecordProcess::State::Cancelled ? tr("The recording was cancelled")
-                                                                               : tr("The recording ended early");
-    if (runs == 0) return tr("%1 before a measured step was complete; nothing was kept.").arg(what);
+    const QString what = m_process->state() == RecordProcess::State::Cancelled ? u"The recording was cancelled"_s
+                                                                               : u"The recording ended early"_s;
+    if (runs == 0) return u"%1 before a measured step was complete; nothing was kept."_s.arg(what);
     const QString place = QDir::toNativeSeparators(m_recordTarget);
-    return runs == 1 ? tr("%1; the complete steps of 1 run are kept in %2.").arg(what, place)
-                     : tr("%1; the complete steps of %3 runs are kept in %2.").arg(what, place, QString::number(runs));
+    return runs == 1 ? u"%1; the complete steps of 1 run are kept in %2."_s.arg(what, place)
+                     : u"%1; the complete steps of %3 runs are kept in %2."_s.arg(what, place, QString::number(runs));
 }
 
 void RecordController::dropRecording(const QString& file)
@@ -417,8 +415,8 @@ void RecordController::showRecorded(const QString& path, const std::vector<RunRe
     const bool completed = state == RecordProcess::State::Finished;
     m_compareAfter = {};
     const QString place = QDir::toNativeSeparators(path);
-    const QString what = fresh.size() == 1 ? tr("Recorded a run into %1").arg(place)
-                                           : tr("Recorded %2 runs into %1").arg(place, QString::number(fresh.size()));
+    const QString what = fresh.size() == 1 ? u"Recorded a run into %1"_s.arg(place)
+                                           : u"Recorded %2 runs into %1"_s.arg(place, QString::number(fresh.size()));
     if (state == RecordProcess::State::Cancelled)
         m_workspace.banner()->showNote(stoppedText(fresh.size()));
     else if (completed && m_recordFile == m_recordTarget) // a file the user may not know of yet
@@ -427,7 +425,7 @@ void RecordController::showRecorded(const QString& path, const std::vector<RunRe
         m_workspace.room().tell(completed ? what : stoppedText(fresh.size()), 8000);
     if (original.valid() && completed && m_predicted) {
         m_predicted->info.name =
-            tr("%1, predicted").arg(runTitle(*m_workspace.runs()->info(fresh.back()))).toStdString();
+            u"%1, predicted"_s.arg(runTitle(*m_workspace.runs()->info(fresh.back()))).toStdString();
         const RunRef predicted = m_workspace.library()->addSimulated(std::move(*m_predicted));
         m_workspace.feature<RunComparing>()->showPredicted(original, predicted, fresh.back());
     } else if (original.valid() && completed)
@@ -483,7 +481,7 @@ void RecordController::adoptRecording(const QString& file)
             const QString kept = newRecordingPath(QFileInfo(m_recordTarget).completeBaseName());
             const QString place = QFile::copy(file, kept) ? kept : file;
             m_workspace.banner()->showError(
-                tr("the runs could not be added to %1; they are in %2").arg(m_recordTarget, place), ids.error());
+                u"the runs could not be added to %1; they are in %2"_s.arg(m_recordTarget, place), ids.error());
             if (place == kept)
                 show(kept, {});
             else
@@ -507,9 +505,9 @@ void RecordController::takeUpRecording(const QString& file, const QString& targe
         const QString place = QDir::toNativeSeparators(target);
         m_workspace.banner()->showNote(
             ids->size() == 1
-                ? tr("The window ended during a recording; the complete steps of 1 run are kept in %1.").arg(place)
-                : tr("The window ended during a recording; the complete steps of %2 runs are kept in %1.")
-                      .arg(place, QString::number(ids->size())));
+                ? u"The window ended during a recording; the complete steps of 1 run are kept in %1."_s.arg(place)
+                : u"The window ended during a recording; the complete steps of %2 runs are kept in %1."_s.arg(
+                      place, QString::number(ids->size())));
         m_workspace.library()->open(target);
     });
 }
@@ -522,25 +520,25 @@ void RecordController::runEdited()
     if (m_workspace.shown().mode() != Shown::Mode::Edit || !source || m_process->running()) return;
     if (!editor.valid()) {
         m_workspace.banner()->showRefusal(QString::fromStdString(editor.validation().faults.front().message),
-                                          tr("an order with a fault can't run; move the op back, or undo"));
+                                          u"an order with a fault can't run; move the op back, or undo"_s);
         return;
     }
     auto text = writeScheduleCsv(editor.schedule());
     if (!text) {
-        m_workspace.banner()->showRefusal(tr("this order can't be written"), text.error());
+        m_workspace.banner()->showRefusal(u"this order can't be written"_s, text.error());
         return;
     }
-    QString base = QString::fromStdString(source->run->info.scheduleName).section(QLatin1Char('/'), -1);
-    if (base.endsWith(QLatin1String(".csv"))) base.chop(4);
-    if (base.isEmpty()) base = QStringLiteral("schedule");
-    const QString mark = QStringLiteral(" (edited)");
+    QString base = QString::fromStdString(source->run->info.scheduleName).section(u'/', -1);
+    if (base.endsWith(".csv"_L1)) base.chop(4);
+    if (base.isEmpty()) base = u"schedule"_s;
+    const QString mark = u" (edited)"_s;
     const QString name = base.endsWith(mark) ? base : base + mark; // the run has the file's name
     const QString folder = m_scratch.filePath(QString::number(++m_recordCount));
     QDir().mkpath(folder);
-    QFile file(folder + QLatin1Char('/') + name);
+    QFile file(folder + u'/' + name);
     if (!file.open(QIODevice::WriteOnly) || file.write(text->data(), static_cast<qint64>(text->size())) < 0) {
-        m_workspace.banner()->showError(tr("file %1: %2").arg(file.fileName(), file.errorString()),
-                                        tr("free some space in the temporary folder"));
+        m_workspace.banner()->showError(u"file %1: %2"_s.arg(file.fileName(), file.errorString()),
+                                        u"free some space in the temporary folder"_s);
         return;
     }
     file.close();
@@ -564,12 +562,12 @@ void RecordController::runEdited()
         auto original = scheduleOfRun(*source->run);
         auto originalText =
             original ? writeScheduleCsv(*original) : Result<std::string>(tl::unexpected(original.error()));
-        QFile baseline(folder + QLatin1Char('/') + name.chopped(mark.size()));
+        QFile baseline(folder + u'/' + name.chopped(mark.size()));
         if (originalText && baseline.open(QIODevice::WriteOnly) &&
             baseline.write(originalText->data(), static_cast<qint64>(originalText->size())) >= 0)
             setup.schedules.insert(setup.schedules.begin(), baseline.fileName().toStdString());
     }
-    startRecording(setup, newRecordingPath(name.chopped(mark.size()) + QStringLiteral("-edited")), true);
+    startRecording(setup, newRecordingPath(name.chopped(mark.size()) + u"-edited"_s), true);
     keepPrediction();
 }
 

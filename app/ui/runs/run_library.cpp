@@ -11,6 +11,7 @@
 #include "app/ui/runs/run_writing.h"
 #include "traces/store/run_file.h"
 #include "widgets/background.h"
+#include "widgets/literals.h"
 #include "widgets/sentence.h"
 
 namespace stagewright {
@@ -39,12 +40,11 @@ Result<ListedFile> listRuns(const QString& path)
     QStringList remarks;
     if (!file->missing().empty()) remarks << shownName(file->missing());
     if (!file->ignored().empty())
-        remarks << RunLibrary::tr("tables and indexes that Stagewright did not make are not read: %1")
-                       .arg(shownName(file->ignored()));
+        remarks << u"tables and indexes that Stagewright did not make are not read: %1"_s.arg(
+            shownName(file->ignored()));
     return ListedFile{std::move(runs), remarks.isEmpty()
                                            ? QString()
-                                           : shownName(QFileInfo(path).fileName()) + QStringLiteral(": ") +
-                                                 remarks.join(QStringLiteral("; "))};
+                                           : shownName(QFileInfo(path).fileName()) + u": "_s + remarks.join(u"; "_s)};
 }
 
 Result<RunSummary> summaryOf(const Run& run)
@@ -76,7 +76,7 @@ RunLibrary::~RunLibrary()
 
 QString RunLibrary::normalised(const QString& path)
 {
-    if (path.isEmpty() || path.startsWith(QLatin1String("sim:"))) return path;
+    if (path.isEmpty() || path.startsWith("sim:"_L1)) return path;
     return QDir::cleanPath(QFileInfo(path).absoluteFilePath());
 }
 
@@ -195,11 +195,11 @@ void RunLibrary::close(const QString& given)
     if (m_lanesOf && m_lanesOf->ref.file == path) dropLanes();
 }
 
-RunRef RunLibrary::addSimulated(Run run) { return addTo(QStringLiteral("sim:") + tr("Simulated"), std::move(run)); }
+RunRef RunLibrary::addSimulated(Run run) { return addTo(u"sim:"_s + u"Simulated"_s, std::move(run)); }
 
 RunRef RunLibrary::addAside(Run run)
 {
-    const QString path = QStringLiteral("sim:") + tr("Lesson");
+    const QString path = u"sim:"_s + u"Lesson"_s;
     m_model.setHidden(path, true);
     return addTo(path, std::move(run));
 }

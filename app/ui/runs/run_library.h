@@ -17,6 +17,7 @@
 #include "schedules/base/progress.h"
 #include "schedules/base/result.h"
 #include "traces/run/notes.h"
+#include "widgets/literals.h"
 #include "widgets/panel/op_query.h"
 #include "widgets/runs/runs_model.h"
 
@@ -49,7 +50,7 @@ public:
     void closeAside();
     // listed ones, in the order they were added
     std::vector<std::pair<RunRef, std::shared_ptr<const Run>>> simulatedRuns() const;
-    bool isSimulated(const QString& path) const { return path.startsWith(QLatin1String("sim:")); }
+    bool isSimulated(const QString& path) const { return path.startsWith("sim:"_L1); }
     std::shared_ptr<const Run> cachedRun(const RunRef& ref) const; // null: not read yet
 
     // A step of a run. The answer may come before this returns (a step shown before) or later; every request is

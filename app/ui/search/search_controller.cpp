@@ -8,6 +8,7 @@
 #include "app/ui/workspace/bottom_dock.h"
 #include "app/ui/workspace/offers.h"
 #include "app/ui/workspace/workspace.h"
+#include "widgets/literals.h"
 #include "widgets/panel/op_query.h"
 #include "widgets/search/find_field.h"
 #include "widgets/search/search_panel.h"
@@ -53,32 +54,32 @@ std::vector<ActionEntry> SearchController::actionTable()
     return {
         {.id = "find",
          .group = ActionGroup::EditFind,
-         .text = tr("&Find op"),
+         .text = u"&Find op"_s,
          .keys = "Ctrl+F|/",
-         .tooltip = tr("rank:2 mb:5 B")},
+         .tooltip = u"rank:2 mb:5 B"_s},
         {.id = "findNext",
          .group = ActionGroup::EditFind,
-         .text = tr("Find &next"),
+         .text = u"Find &next"_s,
          .keys = "F3|Ctrl+G",
-         .tooltip = tr("Enter in the search field")},
+         .tooltip = u"Enter in the search field"_s},
         {.id = "findPrevious",
          .group = ActionGroup::EditFind,
-         .text = tr("Find pre&vious"),
+         .text = u"Find pre&vious"_s,
          .keys = "Shift+F3|Ctrl+Shift+G",
-         .tooltip = tr("Shift+Enter in the search field")},
+         .tooltip = u"Shift+Enter in the search field"_s},
         {.id = "searchList",
          .group = ActionGroup::ViewLists,
-         .text = tr("Search &results"),
+         .text = u"Search &results"_s,
          .keys = "Ctrl+Shift+F",
-         .tooltip = tr("The search results in a list"),
+         .tooltip = u"The search results in a list"_s,
          .checkable = true},
     };
 }
 
 SearchController::SearchController(Workspace& workspace)
     : Feature(workspace), m_panel(new SearchPanel),
-      m_dock(makeBottomDock(workspace, QStringLiteral("searchDock"), tr("Search results"), m_panel,
-                            workspace.actions()["searchList"], [this] { m_panel->table()->setFocus(); })),
+      m_dock(makeBottomDock(workspace, u"searchDock"_s, u"Search results"_s, m_panel, workspace.actions()["searchList"],
+                            [this] { m_panel->table()->setFocus(); })),
       m_searching(workspace.jobs())
 {
     connect(m_panel, &SearchPanel::chosen, this, &SearchController::go);
@@ -192,7 +193,7 @@ void SearchController::find(const QString& text, bool backward)
         return;
     }
     m_panel->setSearching(true);
-    m_workspace.views().find->setAnswer(tr("searching…"), true);
+    m_workspace.views().find->setAnswer(u"searching…"_s, true);
     m_searching.start(
         [panel, query, notes = m_searchedNotes](const std::stop_token& stop) {
             return std::make_shared<const std::vector<SearchHit>>(searchRun(*panel, query, notes, stop));
@@ -218,7 +219,7 @@ void SearchController::searched(const QString& text, bool backward, std::shared_
         return m_workspace.feature<StepReading>()->findOn(m_query, parseOpQuery(m_query), backward);
     if (m_hits->empty()) {
         m_workspace.feature<NoteKeeping>()->setHits(0, nullptr, noSpan);
-        m_workspace.views().find->setAnswer(tr("no match"), false);
+        m_workspace.views().find->setAnswer(u"no match"_s, false);
         return;
     }
     walk(backward);
@@ -266,7 +267,7 @@ void SearchController::go(int row)
         m_workspace.viewState()->fit({note.begin, note.end});
     }
     m_workspace.feature<NoteKeeping>()->setHits(m_panelIndex, m_marks, hit.span);
-    m_workspace.views().find->setAnswer(tr("%L1 of %L2").arg(row + 1).arg(m_hits->size()), true);
+    m_workspace.views().find->setAnswer(u"%L1 of %L2"_s.arg(row + 1).arg(m_hits->size()), true);
 }
 
 std::vector<ShowEntry> SearchController::showTable()

@@ -7,6 +7,7 @@
 
 #include "app/ui/shell/dialog_icons.h"
 #include "app/ui/workspace/workspace.h"
+#include "widgets/literals.h"
 #include "widgets/memory/memory_view.h"
 #include "widgets/preferences/preferences.h"
 #include "widgets/style.h"
@@ -18,7 +19,7 @@ namespace {
 // Fusion with icons of ours, and without underlined mnemonics; Alt and the letter still work.
 class QuietStyle : public QProxyStyle {
 public:
-    QuietStyle() : QProxyStyle(QStyleFactory::create(QStringLiteral("Fusion"))) {}
+    QuietStyle() : QProxyStyle(QStyleFactory::create(u"Fusion"_s)) {}
     int styleHint(StyleHint hint, const QStyleOption* option, const QWidget* widget,
                   QStyleHintReturn* data) const override
     {

@@ -10,6 +10,7 @@
 #include <QWindow>
 
 #include "app/ui/workspace/workspace.h"
+#include "widgets/literals.h"
 #include "widgets/preferences/preferences.h"
 #include "widgets/sentence.h"
 #include "widgets/style.h"
@@ -24,9 +25,9 @@ constexpr int shortestTitle = 140; // a shorter one says nothing
 bool titledByDesktop(const QMainWindow& window)
 {
     const QString platform = QGuiApplication::platformName();
-    if (platform == QLatin1String("xcb"))
+    if (platform == "xcb"_L1)
         return window.windowHandle() != nullptr && window.windowHandle()->frameMargins().top() > 0;
-    return platform != QLatin1String("offscreen") && !window.isFullScreen();
+    return platform != "offscreen"_L1 && !window.isFullScreen();
 }
 
 } // namespace
@@ -82,7 +83,7 @@ void Captions::refreshTitle()
     QString title = m_workspace.room().pageTitle();
     if (title.isEmpty()) title = m_workspace.shown().captions().title;
     title = shownName(title); // names come from files
-    title = title.isEmpty() ? QStringLiteral("Stagewright") : title + QStringLiteral(" — Stagewright");
+    title = title.isEmpty() ? u"Stagewright"_s : title + u" — Stagewright"_s;
     window->setWindowTitle(title);
     QRect menus;
     for (const QAction* action : window->menuBar()->actions())
@@ -101,20 +102,20 @@ void Captions::refreshStatus()
     const bool page = !m_workspace.room().pageTitle().isEmpty();
     if (page || shown.mode() == Shown::Mode::Empty || !shown.view()) {
         m_left->setText(page              ? m_workspace.room().pageStatus()
-                        : shown.pending() ? tr("Reading…")
-                                          : tr("No run is open. Open one (Ctrl+O) or record one (Ctrl+R)."));
+                        : shown.pending() ? u"Reading…"_s
+                                          : u"No run is open. Open one (Ctrl+O) or record one (Ctrl+R)."_s);
         m_right->clear();
         m_clock->clear();
         return;
     }
     const Shown::Captions own = shown.captions();
-    QStringList parts = m_workspace.views().timeline->statusText().split(QStringLiteral("·"));
+    QStringList parts = m_workspace.views().timeline->statusText().split(u"·"_s);
     for (QString& part : parts) part = part.trimmed();
     const QString left = parts.isEmpty() ? QString() : parts.takeFirst();
     m_left->setText(left + own.status);
     for (QString& part : parts)
         if (!part.isEmpty()) part[0] = part[0].toUpper();
-    m_right->setText(parts.join(QStringLiteral("    ")));
+    m_right->setText(parts.join(u"    "_s));
     m_clock->setText(own.clock);
 }
 

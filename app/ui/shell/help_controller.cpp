@@ -5,6 +5,7 @@
 
 #include "app/ui/shell/key_page.h"
 #include "app/ui/workspace/workspace.h"
+#include "widgets/literals.h"
 
 namespace stagewright {
 
@@ -14,10 +15,10 @@ std::vector<ActionEntry> HelpController::actionTable()
         {.id = "keys",
          .group = ActionGroup::HelpKeys,
          .at = 0,
-         .text = tr("&Keys"),
+         .text = u"&Keys"_s,
          .keys = "?|F1",
-         .tooltip = tr("Shows every shortcut")},
-        {.id = "about", .group = ActionGroup::HelpAbout, .text = tr("&About Stagewright")},
+         .tooltip = u"Shows every shortcut"_s},
+        {.id = "about", .group = ActionGroup::HelpAbout, .text = u"&About Stagewright"_s},
     };
 }
 
@@ -29,12 +30,11 @@ HelpController::HelpController(Workspace& workspace) : Feature(workspace)
 
 void HelpController::about()
 {
-    QMessageBox::about(m_workspace.window(), tr("About Stagewright"),
-                       tr("Stagewright %1\n\nA workbench for pipeline-parallel training: design a schedule, run it for "
-                          "real, see where "
-                          "the time and the memory went, change it, and verify the change.\n\nApache-2.0. Inter "
-                          "typeface: SIL Open Font License.")
-                           .arg(QApplication::applicationVersion()));
+    QMessageBox::about(m_workspace.window(), u"About Stagewright"_s,
+                       u"Stagewright %1\n\nA workbench for pipeline-parallel training: design a schedule, run it for "
+                       "real, see where "
+                       "the time and the memory went, change it, and verify the change.\n\nApache-2.0. Inter "
+                       "typeface: SIL Open Font License."_s.arg(QApplication::applicationVersion()));
 }
 
 namespace {
@@ -42,7 +42,7 @@ namespace {
 ShownDialog showKeyPage(const ShowRequest& request)
 {
     showKeys(request.workspace);
-    return {request.workspace.window()->findChild<QDialog*>(QStringLiteral("keyMap"))};
+    return {request.workspace.window()->findChild<QDialog*>(u"keyMap"_s)};
 }
 
 } // namespace

@@ -11,6 +11,7 @@
 #include <QVBoxLayout>
 
 #include "app/ui/workspace/workspace.h"
+#include "widgets/literals.h"
 #include "widgets/readable.h"
 #include "widgets/style.h"
 #include "widgets/timeline/timeline_view.h"
@@ -27,53 +28,45 @@ QString textOf(const std::vector<QKeySequence>& keys)
 {
     QStringList texts;
     for (const QKeySequence& key : keys) texts << key.toString(QKeySequence::NativeText);
-    return texts.join(QStringLiteral("  "));
+    return texts.join(u"  "_s);
 }
 
 // Keys of the views by what they are for, the mouse, then the menus' keys, menu by menu.
 std::vector<Group> groupsOf(Actions& actions, KeyMapName map)
 {
-    const auto tr = [](const char* text) { return Workspace::tr(text); };
-    Group zoom{tr("Zoom and pan"), {}}, walk{tr("From op to op"), {}};
+    Group zoom{u"Zoom and pan"_s, {}}, walk{u"From op to op"_s, {}};
     QList<QKeySequence> shown; // a menu's action with a key of the map does the same and is not listed twice
     for (const KeyBinding& binding : keyMap(map)) {
         for (const QKeySequence& key : binding.keys) shown << key;
         (binding.action < ViewAction::PreviousOp ? zoom : walk).lines.emplace_back(textOf(binding.keys), binding.title);
     }
-    Group mouse{tr("Mouse"),
-                {{tr("Ctrl+wheel"), tr("Zoom at the pointer")},
-                 {tr("Shift+wheel"), tr("Pan")},
-                 {tr("Left drag"), tr("Select an area; Ctrl adds")},
-                 {tr("Shift+drag"), tr("Pan")},
-                 {tr("Middle drag"), tr("Zoom to the region")},
-                 {tr("Ctrl+click a run"), tr("Compare it with the runs shown; again: remove it")}}};
-    const std::pair<MenuId, const char*> menus[] = {
-        {MenuId::File, QT_TRANSLATE_NOOP("stagewright::Workspace", "File")},
-        {MenuId::Edit, QT_TRANSLATE_NOOP("stagewright::Workspace", "Edit")},
-        {MenuId::View, QT_TRANSLATE_NOOP("stagewright::Workspace", "View")},
-        {MenuId::Rows, QT_TRANSLATE_NOOP("stagewright::Workspace", "Rows")},
-        {MenuId::Bookmarks, QT_TRANSLATE_NOOP("stagewright::Workspace", "Bookmarks")},
-        {MenuId::Order, QT_TRANSLATE_NOOP("stagewright::Workspace", "Order of ops")},
-        {MenuId::Schedule, QT_TRANSLATE_NOOP("stagewright::Workspace", "Schedule")},
-        {MenuId::Analyse, QT_TRANSLATE_NOOP("stagewright::Workspace", "Analyse")},
-        {MenuId::Learn, QT_TRANSLATE_NOOP("stagewright::Workspace", "Learn")},
-        {MenuId::Help, QT_TRANSLATE_NOOP("stagewright::Workspace", "Help")}};
+    Group mouse{u"Mouse"_s,
+                {{u"Ctrl+wheel"_s, u"Zoom at the pointer"_s},
+                 {u"Shift+wheel"_s, u"Pan"_s},
+                 {u"Left drag"_s, u"Select an area; Ctrl adds"_s},
+                 {u"Shift+drag"_s, u"Pan"_s},
+                 {u"Middle drag"_s, u"Zoom to the region"_s},
+                 {u"Ctrl+click a run"_s, u"Compare it with the runs shown; again: remove it"_s}}};
+    const std::pair<MenuId, const char*> menus[] = {{MenuId::File, "File"},           {MenuId::Edit, "Edit"},
+                                                    {MenuId::View, "View"},           {MenuId::Rows, "Rows"},
+                                                    {MenuId::Bookmarks, "Bookmarks"}, {MenuId::Order, "Order of ops"},
+                                                    {MenuId::Schedule, "Schedule"},   {MenuId::Analyse, "Analyse"},
+                                                    {MenuId::Learn, "Learn"},         {MenuId::Help, "Help"}};
     std::vector<Group> groups{zoom, walk, mouse};
-    for (const auto& [menu, title] : menus) groups.push_back({tr(title), {}});
-    Group others{tr("More"), {}};
+    for (const auto& [menu, title] : menus) groups.push_back({QString::fromUtf8(title), {}});
+    Group others{u"More"_s, {}};
     for (const auto& [entry, action] : actions.all()) {
         const auto* at = std::find_if(std::begin(menus), std::end(menus),
                                       [id = menuOf(entry.group)](const auto& one) { return one.first == id; });
         Group& group = at == std::end(menus) ? others : groups[3 + static_cast<std::size_t>(at - std::begin(menus))];
         if (entry.group == ActionGroup::Bookmarks) { // nine of the same kind
-            if (entry.id == "bookmarkJump1") group.lines.emplace_back(tr("Ctrl+1 … 9"), tr("Go to a bookmark"));
-            if (entry.id == "bookmarkSet1") group.lines.emplace_back(tr("Ctrl+Shift+1 … 9"), tr("Set a bookmark"));
+            if (entry.id == "bookmarkJump1") group.lines.emplace_back(u"Ctrl+1 … 9"_s, u"Go to a bookmark"_s);
+            if (entry.id == "bookmarkSet1") group.lines.emplace_back(u"Ctrl+Shift+1 … 9"_s, u"Set a bookmark"_s);
             continue;
         }
         const QList<QKeySequence> own = action->shortcuts();
         if (std::all_of(own.begin(), own.end(), [&](const QKeySequence& key) { return shown.contains(key); })) continue;
-        group.lines.emplace_back(textOf({own.begin(), own.end()}),
-                                 action->text().remove(QLatin1Char('&')).remove(QStringLiteral("…")));
+        group.lines.emplace_back(textOf({own.begin(), own.end()}), action->text().remove(u'&').remove(u"…"_s));
     }
     groups.push_back(others);
     std::erase_if(groups, [](const Group& group) { return group.lines.empty(); });
@@ -95,28 +88,26 @@ void showKeys(Workspace& workspace)
 {
     QMainWindow* window = workspace.window();
     const TimelineView* timeline = workspace.views().timeline;
-    const auto tr = [](const char* text) { return Workspace::tr(text); };
-    if (auto* open = window->findChild<QDialog*>(QStringLiteral("keyMap"))) {
+    if (auto* open = window->findChild<QDialog*>(u"keyMap"_s)) {
         open->close();
         return;
     }
     auto* dialog = new QDialog(window);
-    dialog->setObjectName(QStringLiteral("keyMap"));
+    dialog->setObjectName(u"keyMap"_s);
     dialog->setAttribute(Qt::WA_DeleteOnClose);
-    dialog->setWindowTitle(tr("Keys"));
+    dialog->setWindowTitle(u"Keys"_s);
     auto* layout = new QVBoxLayout(dialog);
     layout->setContentsMargins(20, 16, 20, 16);
     layout->setSpacing(10);
-    const QString maps[] = {tr("Perfetto"), tr("Nsight Systems"), tr("Tracy")};
+    const QString maps[] = {u"Perfetto"_s, u"Nsight Systems"_s, u"Tracy"_s};
     auto* head = new QHBoxLayout;
-    head->addWidget(
-        makeLabel(
-            tr("Keys as in %1; change them in Preferences (Ctrl+,)").arg(maps[static_cast<int>(timeline->keyMap())]),
-            "title", dialog),
-        1);
+    head->addWidget(makeLabel(u"Keys as in %1; change them in Preferences (Ctrl+,)"_s.arg(
+                                  maps[static_cast<int>(timeline->keyMap())]),
+                              "title", dialog),
+                    1);
     auto* find = new QLineEdit(dialog);
-    find->setPlaceholderText(tr("Find a key or what it does"));
-    find->setAccessibleName(tr("Find a key or what it does"));
+    find->setPlaceholderText(u"Find a key or what it does"_s);
+    find->setAccessibleName(u"Find a key or what it does"_s);
     find->setClearButtonEnabled(true);
     find->setFixedWidth(230);
     head->addWidget(find);
@@ -124,9 +115,9 @@ void showKeys(Workspace& workspace)
     auto* scroll = new QScrollArea(dialog);
     scroll->setWidgetResizable(true);
     scroll->setFrameShape(QFrame::NoFrame);
-    scroll->setAccessibleName(tr("Keys"));
+    scroll->setAccessibleName(u"Keys"_s);
     auto* page = new QWidget(scroll);
-    page->setObjectName(QStringLiteral("panelBody"));
+    page->setObjectName(u"panelBody"_s);
     auto* columns = new QHBoxLayout(page);
     columns->setContentsMargins(16, 14, 16, 14);
     columns->setSpacing(28);
@@ -162,8 +153,7 @@ void showKeys(Workspace& workspace)
         grid->setHorizontalSpacing(14);
         grid->setVerticalSpacing(4);
         grid->setColumnStretch(1, 1);
-        grid->setColumnMinimumWidth(
-            0, QFontMetrics(fontOf(FontRole::Strong)).horizontalAdvance(QStringLiteral("Ctrl+Shift+Down")));
+        grid->setColumnMinimumWidth(0, QFontMetrics(fontOf(FontRole::Strong)).horizontalAdvance(u"Ctrl+Shift+Down"_s));
         grid->addWidget(makeLabel(group.title, "secondary", box), 0, 0, 1, 2);
         ShownGroup one{box, {}};
         for (const auto& [keys, what] : group.lines) {
@@ -171,18 +161,18 @@ void showKeys(Workspace& workspace)
             QLabel *left = makeLabel(keys, "strong", box), *right = makeLabel(what, "value", box);
             grid->addWidget(left, row, 0, Qt::AlignTop);
             grid->addWidget(right, row, 1, Qt::AlignTop);
-            one.lines.push_back({left, right, keys + QLatin1Char(' ') + what + QLatin1Char(' ') + group.title});
+            one.lines.push_back({left, right, keys + u' ' + what + u' ' + group.title});
         }
         shown->push_back(std::move(one));
         column->addWidget(box);
     }
     if (column != nullptr) column->addStretch(1);
-    auto* none = makeLabel(tr("No key does that. Try another word, or the command palette (Ctrl+Shift+P)."),
-                           "secondary", dialog);
+    auto* none =
+        makeLabel(u"No key does that. Try another word, or the command palette (Ctrl+Shift+P)."_s, "secondary", dialog);
     none->hide();
     layout->addWidget(none);
     QObject::connect(find, &QLineEdit::textChanged, dialog, [shown, none](const QString& text) {
-        const QStringList words = text.split(QLatin1Char(' '), Qt::SkipEmptyParts);
+        const QStringList words = text.split(u' ', Qt::SkipEmptyParts);
         bool any = false;
         for (const ShownGroup& group : *shown) {
             bool some = false;

@@ -7,6 +7,7 @@
 #include <QStatusBar>
 
 #include "app/ui/workspace/workspace.h"
+#include "widgets/literals.h"
 
 namespace stagewright {
 namespace {
@@ -23,12 +24,12 @@ std::vector<ActionEntry> LayoutController::actionTable()
     return {
         {.id = "saveLayout",
          .group = ActionGroup::Layouts,
-         .text = tr("&Save this layout…"),
-         .tooltip = tr("Saves lists, panels, their sizes and switches under a name")},
+         .text = u"&Save this layout…"_s,
+         .tooltip = u"Saves lists, panels, their sizes and switches under a name"_s},
         {.id = "resetLayout",
          .group = ActionGroup::Layouts,
-         .text = tr("&Reset the layout"),
-         .tooltip = tr("Restores the default lists and panels")},
+         .text = u"&Reset the layout"_s,
+         .tooltip = u"Restores the default lists and panels"_s},
     };
 }
 
@@ -42,9 +43,9 @@ LayoutController::LayoutController(Workspace& workspace) : Feature(workspace)
 
 QVariantMap LayoutController::current() const
 {
-    QVariantMap layout{{QStringLiteral("docks"), m_workspace.window()->saveState()},
-                       {QStringLiteral("columns"), m_workspace.room().columns()->saveState()},
-                       {QStringLiteral("rows"), m_workspace.room().rows()->saveState()}};
+    QVariantMap layout{{u"docks"_s, m_workspace.window()->saveState()},
+                       {u"columns"_s, m_workspace.room().columns()->saveState()},
+                       {u"rows"_s, m_workspace.room().rows()->saveState()}};
     for (const ActionId id : switches) layout[nameOf(id)] = m_workspace.actions()[id]->isChecked();
     return layout;
 }
@@ -60,9 +61,9 @@ void LayoutController::set(const QVariantMap& layout)
             action->setEnabled(enabled);
         }
     }
-    m_workspace.window()->restoreState(layout.value(QStringLiteral("docks")).toByteArray());
-    m_workspace.room().columns()->restoreState(layout.value(QStringLiteral("columns")).toByteArray());
-    m_workspace.room().rows()->restoreState(layout.value(QStringLiteral("rows")).toByteArray());
+    m_workspace.window()->restoreState(layout.value(u"docks"_s).toByteArray());
+    m_workspace.room().columns()->restoreState(layout.value(u"columns"_s).toByteArray());
+    m_workspace.room().rows()->restoreState(layout.value(u"rows"_s).toByteArray());
 }
 
 QStringList LayoutController::names() const
@@ -78,7 +79,7 @@ QStringList LayoutController::names() const
 
 static QString keyOf(const QString& name)
 {
-    return QLatin1String(group) + QLatin1Char('/') + QString::fromLatin1(name.toUtf8().toPercentEncoding({}, "_", '_'));
+    return QLatin1String(group) + u'/' + QString::fromLatin1(name.toUtf8().toPercentEncoding({}, "_", '_'));
 }
 
 void LayoutController::save(const QString& name) { QSettings().setValue(keyOf(name), current()); }
@@ -99,11 +100,11 @@ void LayoutController::askName()
 {
     bool ok = false;
     const QString name =
-        QInputDialog::getText(m_workspace.window(), tr("Save this layout"), tr("Name"), QLineEdit::Normal, {}, &ok)
+        QInputDialog::getText(m_workspace.window(), u"Save this layout"_s, u"Name"_s, QLineEdit::Normal, {}, &ok)
             .trimmed();
     if (!ok || name.isEmpty()) return;
     save(name);
-    m_workspace.room().tell(tr("Layout “%1” saved").arg(name), 4000);
+    m_workspace.room().tell(u"Layout “%1” saved"_s.arg(name), 4000);
 }
 
 void LayoutController::fillMenu()
@@ -111,16 +112,14 @@ void LayoutController::fillMenu()
     QMenu& menu = *m_workspace.room().menu(MenuId::Layouts);
     menu.clear();
     for (const QString& name : names())
-        menu.addAction(QString(name).replace(QLatin1Char('&'), QStringLiteral("&&")), this,
-                       [this, name] { apply(name); });
+        menu.addAction(QString(name).replace(u'&', u"&&"_s), this, [this, name] { apply(name); });
     if (!menu.isEmpty()) menu.addSeparator();
     menu.addAction(m_workspace.actions()["saveLayout"]);
     menu.addAction(m_workspace.actions()["resetLayout"]);
     if (names().isEmpty()) return;
-    QMenu* remove = menu.addMenu(tr("Remove"));
+    QMenu* remove = menu.addMenu(u"Remove"_s);
     for (const QString& name : names())
-        remove->addAction(QString(name).replace(QLatin1Char('&'), QStringLiteral("&&")), this,
-                          [this, name] { this->remove(name); });
+        remove->addAction(QString(name).replace(u'&', u"&&"_s), this, [this, name] { this->remove(name); });
 }
 
 FeatureEntry layoutFeature() { return featureEntry<LayoutController>(); }

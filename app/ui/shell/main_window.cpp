@@ -24,6 +24,7 @@
 #include "app/ui/shell/window_set.h"
 #include "app/ui/workspace/offers.h"
 #include "app/ui/workspace/workspace.h"
+#include "widgets/literals.h"
 #include "widgets/panel/side_panel.h"
 #include "widgets/runs/runs_panel.h"
 
@@ -59,7 +60,7 @@ MainWindow::MainWindow(QWidget* parent) : QMainWindow(parent)
 {
     Appearance::prepare();
     setAcceptDrops(true);
-    setObjectName(QStringLiteral("stagewright"));
+    setObjectName(u"stagewright"_s);
     m_workspace = new Workspace(*this, allActions());
     buildToolBar(*m_workspace);
     buildMenus(*m_workspace);
@@ -70,7 +71,7 @@ MainWindow::MainWindow(QWidget* parent) : QMainWindow(parent)
     restoreLayout();
     m_appearance = new Appearance(*m_workspace);
     emit m_workspace->laidOut();
-    restoreState(QSettings().value(QStringLiteral("window/docks")).toByteArray());
+    restoreState(QSettings().value(u"window/docks"_s).toByteArray());
     m_workspace->shown().showNothing();
 }
 
@@ -107,16 +108,16 @@ void MainWindow::restoreLayout()
     Room& room = m_workspace->room();
     QSettings settings;
     // No larger than the screen; a picture drawn without a screen has the requested size.
-    const bool real = QGuiApplication::platformName() != QLatin1String("offscreen");
+    const bool real = QGuiApplication::platformName() != "offscreen"_L1;
     const QSize place = real ? screen()->availableSize() : QSize(1600, 1000);
     resize(real ? firstSize(QSize(1600, 1000), place) : place); // how large its frame is shows later (keepOnScreen)
     const bool tight = real && place.width() < 900;             // large text on a small screen
     if (tight) room.panels()->setMinimumWidth(200);
-    restoreGeometry(settings.value(QStringLiteral("window/geometry")).toByteArray());
+    restoreGeometry(settings.value(u"window/geometry"_s).toByteArray());
     m_startSize = size();
-    const auto columns = settings.value(QStringLiteral("window/columns")).toByteArray();
+    const auto columns = settings.value(u"window/columns"_s).toByteArray();
     if (!columns.isEmpty()) room.columns()->restoreState(columns);
-    const bool list = settings.value(QStringLiteral("window/runsList"), true).toBool() && !tight;
+    const bool list = settings.value(u"window/runsList"_s, true).toBool() && !tight;
     m_workspace->actions()["runsList"]->setChecked(list);
     m_workspace->views().runs->setVisible(list);
 }
@@ -133,7 +134,7 @@ void MainWindow::keepOnScreen()
 void MainWindow::showEvent(QShowEvent* event)
 {
     QMainWindow::showEvent(event);
-    if (event->spontaneous() || m_placed || QGuiApplication::platformName() == QLatin1String("offscreen")) return;
+    if (event->spontaneous() || m_placed || QGuiApplication::platformName() == "offscreen"_L1) return;
     m_placed = true;
     for (const int later : {60, 400}) QTimer::singleShot(later, this, &MainWindow::keepOnScreen);
 }
@@ -147,10 +148,10 @@ void MainWindow::closeEvent(QCloseEvent* event)
         }
     emit m_workspace->closing(); // features put back what they had put away
     QSettings settings;
-    settings.setValue(QStringLiteral("window/geometry"), saveGeometry());
-    settings.setValue(QStringLiteral("window/columns"), m_workspace->room().columns()->saveState());
-    settings.setValue(QStringLiteral("window/docks"), saveState());
-    settings.setValue(QStringLiteral("window/runsList"), m_workspace->actions()["runsList"]->isChecked());
+    settings.setValue(u"window/geometry"_s, saveGeometry());
+    settings.setValue(u"window/columns"_s, m_workspace->room().columns()->saveState());
+    settings.setValue(u"window/docks"_s, saveState());
+    settings.setValue(u"window/runsList"_s, m_workspace->actions()["runsList"]->isChecked());
     QMainWindow::closeEvent(event);
 }
 

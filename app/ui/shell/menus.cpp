@@ -6,6 +6,7 @@
 #include <QMenuBar>
 
 #include "app/ui/workspace/workspace.h"
+#include "widgets/literals.h"
 
 namespace stagewright {
 
@@ -13,19 +14,18 @@ void buildMenus(Workspace& workspace)
 {
     QMainWindow* window = workspace.window();
     const Actions& actions = workspace.actions();
-    const auto tr = [](const char* text) { return Actions::tr(text); };
-    const std::pair<MenuId, QString> titles[] = {{MenuId::File, tr("&File")},         {MenuId::Edit, tr("&Edit")},
-                                                 {MenuId::View, tr("&View")},         {MenuId::Order, tr("&Order")},
-                                                 {MenuId::Schedule, tr("&Schedule")}, {MenuId::Analyse, tr("&Analyse")},
-                                                 {MenuId::Learn, tr("&Learn")},       {MenuId::Help, tr("&Help")}};
+    const std::pair<MenuId, QString> titles[] = {{MenuId::File, u"&File"_s},         {MenuId::Edit, u"&Edit"_s},
+                                                 {MenuId::View, u"&View"_s},         {MenuId::Order, u"&Order"_s},
+                                                 {MenuId::Schedule, u"&Schedule"_s}, {MenuId::Analyse, u"&Analyse"_s},
+                                                 {MenuId::Learn, u"&Learn"_s},       {MenuId::Help, u"&Help"_s}};
     std::map<MenuId, QMenu*> menus;
     for (const auto& [id, title] : titles) menus[id] = window->menuBar()->addMenu(title);
-    menus[MenuId::Theme] = new QMenu(tr("&Theme"), window);
-    menus[MenuId::Rows] = new QMenu(tr("Ro&ws"), window);
-    menus[MenuId::Layouts] = new QMenu(tr("Lay&outs"), window);
-    menus[MenuId::Bookmarks] = new QMenu(tr("&Bookmarks"), window);
-    menus[MenuId::Times] = new QMenu(tr("T&imes"), window);
-    menus[MenuId::MemoryCharts] = new QMenu(tr("Memory c&harts"), window);
+    menus[MenuId::Theme] = new QMenu(u"&Theme"_s, window);
+    menus[MenuId::Rows] = new QMenu(u"Ro&ws"_s, window);
+    menus[MenuId::Layouts] = new QMenu(u"Lay&outs"_s, window);
+    menus[MenuId::Bookmarks] = new QMenu(u"&Bookmarks"_s, window);
+    menus[MenuId::Times] = new QMenu(u"T&imes"_s, window);
+    menus[MenuId::MemoryCharts] = new QMenu(u"Memory c&harts"_s, window);
     std::optional<ActionGroup> group;
     for (const auto& [entry, action] : actions.all()) {
         QMenu* menu = menus.at(menuOf(entry.group));

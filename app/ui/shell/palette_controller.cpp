@@ -7,6 +7,7 @@
 #include "app/ui/workspace/settings_change.h"
 #include "app/ui/workspace/workspace.h"
 #include "schedules/library/registry.h"
+#include "widgets/literals.h"
 #include "widgets/panel/op_query.h"
 #include "widgets/panel/side_panel.h"
 #include "widgets/timeline/timeline_view.h"
@@ -22,27 +23,26 @@ QString whyDisabled(Workspace& workspace, const ActionEntry& entry)
 {
     using Mode = Shown::Mode;
     const Mode mode = workspace.shown().mode();
-    const auto tr = [](const char* text) { return PaletteController::tr(text); };
     if (entry.needs == Needs::TwoRuns && workspace.runs()->refs().size() < 2)
-        return tr("Open or record a second run first.");
+        return u"Open or record a second run first."_s;
     if (entry.needs == Needs::Nothing || entry.needs == Needs::TwoRuns) return entry.missing;
-    if (mode == Mode::Empty) return tr("No run is open.");
-    if (entry.needs == Needs::Editing && mode != Mode::Edit) return tr("Only while editing a schedule (E).");
-    if (entry.needs == Needs::Reading && mode == Mode::Edit) return tr("Not while editing a schedule.");
+    if (mode == Mode::Empty) return u"No run is open."_s;
+    if (entry.needs == Needs::Editing && mode != Mode::Edit) return u"Only while editing a schedule (E)."_s;
+    if (entry.needs == Needs::Reading && mode == Mode::Edit) return u"Not while editing a schedule."_s;
     if (!entry.missing.isEmpty()) return entry.missing;
-    if (entry.needs == Needs::Editing) return tr("Select an op first.");
-    if (mode == Mode::Edit) return tr("Not while editing a schedule; press E to leave.");
-    if (mode == Mode::Compare) return tr("Not while comparing runs; press Ctrl+K to leave.");
+    if (entry.needs == Needs::Editing) return u"Select an op first."_s;
+    if (mode == Mode::Edit) return u"Not while editing a schedule; press E to leave."_s;
+    if (mode == Mode::Compare) return u"Not while comparing runs; press Ctrl+K to leave."_s;
     const auto shown = workspace.shown().view();
     if (shown && shown->excerpt)
-        return tr("Only the part in view is read: this needs a whole step, and one of this run's is too large for it.");
+        return u"Only the part in view is read: this needs a whole step, and one of this run's is too large for it."_s;
     if (shown && shown->partial && shown->panel->isPart())
-        return tr("A step of this run is too large to read whole: zoom in, or click an op.");
-    if (shown && shown->partial) return tr("The run is still being recorded.");
-    return tr("Not available for this view.");
+        return u"A step of this run is too large to read whole: zoom in, or click an op."_s;
+    if (shown && shown->partial) return u"The run is still being recorded."_s;
+    return u"Not available for this view."_s;
 }
 
-QStringList usedLately() { return QSettings().value(QStringLiteral("palette/used")).toStringList(); }
+QStringList usedLately() { return QSettings().value(u"palette/used"_s).toStringList(); }
 
 } // namespace
 
@@ -51,9 +51,9 @@ std::vector<ActionEntry> PaletteController::actionTable()
     return {
         {.id = "palette",
          .group = ActionGroup::EditFind,
-         .text = tr("Comman&d palette…"),
+         .text = u"Comman&d palette…"_s,
          .keys = "Ctrl+Shift+P",
-         .tooltip = tr("Finds any action, run, schedule, file or op by a few letters of its name")},
+         .tooltip = u"Finds any action, run, schedule, file or op by a few letters of its name"_s},
     };
 }
 
@@ -71,12 +71,12 @@ CommandPalette* PaletteController::open()
     m_palette = new CommandPalette(m_workspace.theme(), m_workspace.window());
     m_palette->setAttribute(Qt::WA_DeleteOnClose);
     connect(m_palette, &CommandPalette::performed, this, [](const QString& id) {
-        if (id.startsWith(QLatin1String("op:"))) return;
+        if (id.startsWith("op:"_L1)) return;
         changeSettings([&id](QSettings& settings) {
             QStringList used = usedLately();
             used.removeAll(id);
             used.prepend(id);
-            settings.setValue(QStringLiteral("palette/used"), QStringList(used.mid(0, usedKept)));
+            settings.setValue(u"palette/used"_s, QStringList(used.mid(0, usedKept)));
         });
     });
     m_palette->model()->setProvider([this](const QString& pattern) { return ops(pattern); });
@@ -92,12 +92,12 @@ std::vector<PaletteEntry> PaletteController::entries() const
     for (const auto& [declared, action] : workspace.actions().all()) {
         if (declared.id == "palette" || declared.id == "openRecent") continue;
         PaletteEntry entry;
-        entry.id = QStringLiteral("action:") + QString::fromLatin1(declared.id);
-        entry.category = tr("Action");
-        entry.title = action->text().remove(QLatin1Char('&')).remove(QStringLiteral("…"));
+        entry.id = u"action:"_s + QString::fromLatin1(declared.id);
+        entry.category = u"Action"_s;
+        entry.title = action->text().remove(u'&').remove(u"…"_s);
         if (!declared.tooltip.isEmpty()) entry.detail = action->statusTip();
         if (!action->shortcuts().isEmpty()) entry.keys = action->shortcuts().front().toString(QKeySequence::NativeText);
-        if (action->isCheckable() && action->isChecked()) entry.detail = tr("on. ") + entry.detail;
+        if (action->isCheckable() && action->isChecked()) entry.detail = u"on. "_s + entry.detail;
         if (!action->isEnabled()) entry.disabled = whyDisabled(workspace, declared);
         entry.perform = [action = action] { action->trigger(); };
         all.push_back(std::move(entry));
@@ -106,10 +106,10 @@ std::vector<PaletteEntry> PaletteController::entries() const
         const RunInfo* info = workspace.runs()->info(ref);
         const QString file = workspace.runs()->indexOfFile(ref.file).data().toString();
         PaletteEntry entry;
-        entry.id = QStringLiteral("run:%1#%2").arg(ref.file).arg(ref.id);
-        entry.category = tr("Run");
+        entry.id = u"run:%1#%2"_s.arg(ref.file).arg(ref.id);
+        entry.category = u"Run"_s;
         entry.title = runTitle(*info);
-        entry.detail = tr("%1, run %2").arg(file).arg(ref.id);
+        entry.detail = u"%1, run %2"_s.arg(file).arg(ref.id);
         entry.perform = [&workspace, ref] { workspace.shown().showRun(ref); };
         all.push_back(std::move(entry));
     }
@@ -118,20 +118,20 @@ std::vector<PaletteEntry> PaletteController::entries() const
     for (const QString& file : workspace.feature<FileOpening>()->recentFiles())
         if (!files.contains(file)) files << file;
     for (const QString& file : files) {
-        if (file.startsWith(QLatin1String("sim:"))) continue;
+        if (file.startsWith("sim:"_L1)) continue;
         PaletteEntry entry;
-        entry.id = QStringLiteral("file:") + file;
-        entry.category = tr("File");
+        entry.id = u"file:"_s + file;
+        entry.category = u"File"_s;
         entry.title = QFileInfo(file).fileName();
-        entry.detail = (open.contains(file) ? tr("open, in %1") : tr("in %1")).arg(QFileInfo(file).absolutePath());
+        entry.detail = (open.contains(file) ? u"open, in %1"_s : u"in %1"_s).arg(QFileInfo(file).absolutePath());
         entry.perform = [&workspace, file] { workspace.feature<FileOpening>()->openFiles({file}); };
         all.push_back(std::move(entry));
     }
     for (const ScheduleInfo& info : allSchedules()) {
         PaletteEntry entry;
         const QString name = QString::fromUtf8(info.name.data(), static_cast<qsizetype>(info.name.size()));
-        entry.id = QStringLiteral("schedule:") + name;
-        entry.category = tr("Schedule");
+        entry.id = u"schedule:"_s + name;
+        entry.category = u"Schedule"_s;
         entry.title = scheduleTitle(name.toStdString());
         entry.detail = QString::fromUtf8(info.summary.data(), static_cast<qsizetype>(info.summary.size()));
         entry.perform = [&workspace, name] {
@@ -161,13 +161,12 @@ std::vector<PaletteEntry> PaletteController::ops(const QString& pattern) const
     for (const SpanId id : findSpans(*panel.timeline, query, panel.step)) {
         if (static_cast<int>(found.size()) == opsOffered) break;
         PaletteEntry entry;
-        entry.id = QStringLiteral("op:%1").arg(id);
-        entry.category = tr("Op");
+        entry.id = u"op:%1"_s.arg(id);
+        entry.category = u"Op"_s;
         entry.title = opOnRank(*panel.timeline, id);
         const Span& span = panel.timeline->spans()[id];
-        entry.detail =
-            tr("%1 at %2")
-                .arg(durationText(span.duration(), panel.units), durationText(panel.toAxis(span.start), panel.units));
+        entry.detail = u"%1 at %2"_s.arg(durationText(span.duration(), panel.units),
+                                         durationText(panel.toAxis(span.start), panel.units));
         entry.perform = [this, id] {
             m_workspace.viewState()->select({0, id});
             m_workspace.views().timeline->ensureVisible({0, id});

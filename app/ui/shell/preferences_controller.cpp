@@ -5,6 +5,7 @@
 #include "app/ui/shell/appearance.h"
 #include "app/ui/workspace/workspace.h"
 #include "widgets/hosts/hosts_page.h"
+#include "widgets/literals.h"
 #include "widgets/preferences/preferences.h"
 #include "widgets/record/record_process.h"
 
@@ -15,35 +16,35 @@ std::vector<ActionEntry> PreferencesController::actionTable()
     return {
         {.id = "preferences",
          .group = ActionGroup::EditPreferences,
-         .text = tr("Pre&ferences…"),
+         .text = u"Pre&ferences…"_s,
          .keys = "Ctrl+,",
-         .tooltip = tr("Theme, text scale, keys, units, folders, session")},
-        {.id = "themeSystem", .group = ActionGroup::Theme, .text = tr("Follow the &system"), .checkable = true},
-        {.id = "themeLight", .group = ActionGroup::Theme, .text = tr("&Light"), .checkable = true},
-        {.id = "themeDark", .group = ActionGroup::Theme, .text = tr("&Dark"), .checkable = true},
-        {.id = "themeHighContrast", .group = ActionGroup::Theme, .text = tr("&High contrast"), .checkable = true},
+         .tooltip = u"Theme, text scale, keys, units, folders, session"_s},
+        {.id = "themeSystem", .group = ActionGroup::Theme, .text = u"Follow the &system"_s, .checkable = true},
+        {.id = "themeLight", .group = ActionGroup::Theme, .text = u"&Light"_s, .checkable = true},
+        {.id = "themeDark", .group = ActionGroup::Theme, .text = u"&Dark"_s, .checkable = true},
+        {.id = "themeHighContrast", .group = ActionGroup::Theme, .text = u"&High contrast"_s, .checkable = true},
         {.id = "hatchKinds",
          .group = ActionGroup::Theme,
          .line = true,
-         .text = tr("Hatched &kinds"),
-         .tooltip = tr("Backward, weight gradient and communication differ by hatch as well as colour; Preferences "
-                       "also offer “with high contrast”"),
+         .text = u"Hatched &kinds"_s,
+         .tooltip = u"Backward, weight gradient and communication differ by hatch as well as colour; Preferences "
+                    "also offer “with high contrast”"_s,
          .checkable = true},
         {.id = "keysPerfetto",
          .group = ActionGroup::HelpKeys,
          .at = 10,
          .line = true,
-         .text = tr("Keys as in &Perfetto"),
+         .text = u"Keys as in &Perfetto"_s,
          .checkable = true},
         {.id = "keysNsight",
          .group = ActionGroup::HelpKeys,
          .at = 10,
-         .text = tr("Keys as in &Nsight"),
+         .text = u"Keys as in &Nsight"_s,
          .checkable = true},
         {.id = "keysTracy",
          .group = ActionGroup::HelpKeys,
          .at = 10,
-         .text = tr("Keys as in &Tracy"),
+         .text = u"Keys as in &Tracy"_s,
          .checkable = true},
     };
 }
@@ -97,7 +98,7 @@ ShownDialog showHosts(const ShowRequest& request)
     PreferencesDialog* dialog = request.workspace.feature<PreferencesController>()->open();
     dialog->showHosts();
     if (!request.wait([&] { return dialog->hosts()->settled(); }, 20000))
-        return {nullptr, PreferencesController::tr("the list of hosts timed out")};
+        return {nullptr, u"the list of hosts timed out"_s};
     return {dialog};
 }
 

@@ -22,39 +22,34 @@
 #include "traces/run/notes.h"
 #include "traces/store/run_file.h"
 #include "widgets/background.h"
+#include "widgets/literals.h"
 #include "widgets/timeline/timeline_view.h"
 
 namespace stagewright {
 namespace {
 
 constexpr qint64 mostSpansKept = 500'000; // of a run in memory
-const QString simulatedSuffix = QStringLiteral(".simulated");
+const QString simulatedSuffix = u".simulated"_s;
 
 } // namespace
 
-QString SessionController::folder()
-{
-    return QFileInfo(QSettings().fileName()).absolutePath() + QStringLiteral("/session");
-}
-QString SessionController::simulatedFileOf(const QString& id)
-{
-    return folder() + QLatin1Char('/') + id + simulatedSuffix;
-}
+QString SessionController::folder() { return QFileInfo(QSettings().fileName()).absolutePath() + u"/session"_s; }
+QString SessionController::simulatedFileOf(const QString& id) { return folder() + u'/' + id + simulatedSuffix; }
 
 // Runs in memory have other ids at the next start: they go by their names.
 QVariantMap SessionController::mapOf(const RunRef& ref) const
 {
-    QVariantMap map{{QStringLiteral("file"), ref.file}, {QStringLiteral("id"), ref.id}};
+    QVariantMap map{{u"file"_s, ref.file}, {u"id"_s, ref.id}};
     const RunInfo* info = m_workspace.library()->isSimulated(ref.file) ? m_workspace.runs()->info(ref) : nullptr;
-    if (info != nullptr) map[QStringLiteral("name")] = QString::fromStdString(info->name);
+    if (info != nullptr) map[u"name"_s] = QString::fromStdString(info->name);
     return map;
 }
 
 RunRef SessionController::refOf(const QVariant& value) const
 {
     const QVariantMap map = value.toMap();
-    RunRef ref{map.value(QStringLiteral("file")).toString(), map.value(QStringLiteral("id")).toLongLong()};
-    const std::string name = map.value(QStringLiteral("name")).toString().toStdString();
+    RunRef ref{map.value(u"file"_s).toString(), map.value(u"id"_s).toLongLong()};
+    const std::string name = map.value(u"name"_s).toString().toStdString();
     if (!m_workspace.library()->isSimulated(ref.file) || name.empty()) return ref;
     for (const RunRef& one : m_workspace.runs()->refs())
         if (const RunInfo* info = m_workspace.runs()->info(one);
@@ -68,14 +63,14 @@ std::vector<ActionEntry> SessionController::actionTable()
     return {
         {.id = "newWindow",
          .group = ActionGroup::FileWindow,
-         .text = tr("&New window"),
+         .text = u"&New window"_s,
          .keys = "Ctrl+Shift+O",
-         .tooltip = tr("Opens another window with its own view")},
+         .tooltip = u"Opens another window with its own view"_s},
         {.id = "moveToWindow",
          .group = ActionGroup::FileWindow,
-         .text = tr("&Move the run to a new window"),
-         .tooltip = tr("Shows this run in its own window; this window shows the next run")},
-        {.id = "quit", .group = ActionGroup::FileQuit, .text = tr("&Quit"), .keys = "Ctrl+Q"},
+         .text = u"&Move the run to a new window"_s,
+         .tooltip = u"Shows this run in its own window; this window shows the next run"_s},
+        {.id = "quit", .group = ActionGroup::FileQuit, .text = u"&Quit"_s, .keys = "Ctrl+Q"},
     };
 }
 
@@ -148,29 +143,29 @@ QVariantMap SessionController::viewState() const
     const auto shown = m_workspace.shown().view();
     if (!shown || m_workspace.shown().mode() == Shown::Mode::Empty || m_workspace.library()->isAside(shown->ref.file))
         return map;
-    map[QStringLiteral("mode")] = static_cast<int>(m_workspace.shown().mode());
-    map[QStringLiteral("run")] = mapOf(shown->ref);
+    map[u"mode"_s] = static_cast<int>(m_workspace.shown().mode());
+    map[u"run"_s] = mapOf(shown->ref);
     if (m_workspace.shown().mode() == Shown::Mode::Compare) {
         QVariantList others;
         const auto& views = m_workspace.feature<RunComparing>()->shown();
         for (std::size_t i = 1; i < views.size(); ++i) others << mapOf(views[i]->ref);
-        map[QStringLiteral("others")] = others;
+        map[u"others"_s] = others;
     }
-    map[QStringLiteral("step")] = shown->step;
+    map[u"step"_s] = shown->step;
     const TimeRange range = m_workspace.viewState()->visible();
     if (!m_workspace.viewState()->isFitted()) {
-        map[QStringLiteral("begin")] = qint64(range.begin);
-        map[QStringLiteral("end")] = qint64(range.end);
+        map[u"begin"_s] = qint64(range.begin);
+        map[u"end"_s] = qint64(range.end);
     }
     const SpanRef selected = m_workspace.viewState()->selected();
     const auto& panels = m_workspace.views().timeline->panels();
     if (selected.valid() && selected.panel < static_cast<int>(panels.size())) {
         const Note anchor = noteOnSpan(*panels[static_cast<std::size_t>(selected.panel)]->timeline, selected.span);
-        map[QStringLiteral("selected")] = QVariantMap{{QStringLiteral("panel"), selected.panel},
-                                                      {QStringLiteral("rank"), anchor.rank},
-                                                      {QStringLiteral("step"), anchor.step},
-                                                      {QStringLiteral("op"), QString::fromStdString(anchor.op)},
-                                                      {QStringLiteral("occurrence"), anchor.occurrence}};
+        map[u"selected"_s] = QVariantMap{{u"panel"_s, selected.panel},
+                                         {u"rank"_s, anchor.rank},
+                                         {u"step"_s, anchor.step},
+                                         {u"op"_s, QString::fromStdString(anchor.op)},
+                                         {u"occurrence"_s, anchor.occurrence}};
     }
     return map;
 }
@@ -184,35 +179,35 @@ QVariantMap SessionController::state() const
             !m_workspace.feature<Recording>()->isScratch(file) &&
             m_workspace.runs()->indexOfFile(file).data(RunsModel::ErrorRole).toString().isEmpty())
             files << file;
-    map[QStringLiteral("files")] = files;
-    map[QStringLiteral("id")] = m_id;
+    map[u"files"_s] = files;
+    map[u"id"_s] = m_id;
     if (const auto [file, target] = m_workspace.feature<Recording>()->recordingFiles(); !file.isEmpty())
-        map[QStringLiteral("recording")] = QStringList{file, target};
-    map[QStringLiteral("schedules")] = m_schedules;
-    map[QStringLiteral("geometry")] = m_workspace.window()->saveGeometry();
-    map[QStringLiteral("docks")] = m_workspace.window()->saveState();
-    map[QStringLiteral("columns")] = m_workspace.room().columns()->saveState();
+        map[u"recording"_s] = QStringList{file, target};
+    map[u"schedules"_s] = m_schedules;
+    map[u"geometry"_s] = m_workspace.window()->saveGeometry();
+    map[u"docks"_s] = m_workspace.window()->saveState();
+    map[u"columns"_s] = m_workspace.room().columns()->saveState();
     return map;
 }
 
 void SessionController::restore(const QVariantMap& state)
 {
-    m_workspace.window()->restoreGeometry(state.value(QStringLiteral("geometry")).toByteArray());
-    m_workspace.window()->restoreState(state.value(QStringLiteral("docks")).toByteArray());
-    m_workspace.room().columns()->restoreState(state.value(QStringLiteral("columns")).toByteArray());
-    if (const QString id = state.value(QStringLiteral("id")).toString(); !id.isEmpty()) m_id = id;
+    m_workspace.window()->restoreGeometry(state.value(u"geometry"_s).toByteArray());
+    m_workspace.window()->restoreState(state.value(u"docks"_s).toByteArray());
+    m_workspace.room().columns()->restoreState(state.value(u"columns"_s).toByteArray());
+    if (const QString id = state.value(u"id"_s).toString(); !id.isEmpty()) m_id = id;
     QStringList gone;
     m_view = state;
     m_wanted = {};
     m_wantedOthers.clear();
-    QStringList schedules = state.value(QStringLiteral("schedules")).toStringList();
+    QStringList schedules = state.value(u"schedules"_s).toStringList();
     schedules.removeDuplicates();
     QStringList there;
     for (const QString& file : schedules) (QFileInfo::exists(file) ? there : gone) << file;
-    const QStringList recording = state.value(QStringLiteral("recording")).toStringList();
+    const QStringList recording = state.value(u"recording"_s).toStringList();
     const bool left = recording.size() == 2 && recording[0] != recording[1] && QFileInfo::exists(recording[0]);
     QStringList files;
-    for (const QString& file : state.value(QStringLiteral("files")).toStringList()) {
+    for (const QString& file : state.value(u"files"_s).toStringList()) {
         if (QFileInfo::exists(file))
             files << file;
         else if (!recording.contains(file)) // else it went with its recording
@@ -221,11 +216,10 @@ void SessionController::restore(const QVariantMap& state)
     m_awaited = files;
     const bool simulated = QFileInfo::exists(simulatedFile());
     if (simulated) m_awaited << simulatedFile();
-    const QString wanted = state.value(QStringLiteral("run")).toMap().value(QStringLiteral("file")).toString();
+    const QString wanted = state.value(u"run"_s).toMap().value(u"file"_s).toString();
     if (files.contains(wanted) || (simulated && m_workspace.library()->isSimulated(wanted))) {
-        m_wanted = refOf(state.value(QStringLiteral("run")));
-        for (const QVariant& other : state.value(QStringLiteral("others")).toList())
-            m_wantedOthers.push_back(refOf(other));
+        m_wanted = refOf(state.value(u"run"_s));
+        for (const QVariant& other : state.value(u"others"_s).toList()) m_wantedOthers.push_back(refOf(other));
     } else { // nothing to wait for: what is listed first is shown as it is
         m_view.clear();
     }
@@ -234,9 +228,8 @@ void SessionController::restore(const QVariantMap& state)
     if (simulated) restoreSimulated(simulatedFile());
     if (left) m_workspace.feature<Recording>()->takeUpRecording(recording[0], recording[1]);
     if (!gone.isEmpty())
-        m_workspace.banner()->showError(
-            tr("%1 from the last session no longer exists").arg(gone.join(QStringLiteral(", "))),
-            tr("open it from its new place"));
+        m_workspace.banner()->showError(u"%1 from the last session no longer exists"_s.arg(gone.join(u", "_s)),
+                                        u"open it from its new place"_s);
     WindowSet::instance().saveSoon(); // what is gone is named once
 }
 
@@ -284,9 +277,8 @@ void SessionController::restoreSimulated(const QString& path)
                     for (const Note& note : (*kept)->notes[i]) m_workspace.feature<NoteKeeping>()->addNote(ref, note);
                 }
                 m_simulatedChanged = false; // as they are on disk
-                if (m_workspace.library()->isSimulated(m_wanted.file))
-                    m_wanted = refOf(m_view.value(QStringLiteral("run")));
-                const QVariantList others = m_view.value(QStringLiteral("others")).toList();
+                if (m_workspace.library()->isSimulated(m_wanted.file)) m_wanted = refOf(m_view.value(u"run"_s));
+                const QVariantList others = m_view.value(u"others"_s).toList();
                 for (std::size_t i = 0; i < m_wantedOthers.size(); ++i)
                     m_wantedOthers[i] = refOf(others[static_cast<qsizetype>(i)]);
             }
@@ -298,14 +290,14 @@ void SessionController::restoreSimulated(const QString& path)
 
 void SessionController::setAside(const QString& file, const Error& why)
 {
-    const QString name = file.chopped(simulatedSuffix.size()) + QStringLiteral("-unread");
-    QString aside = name + QStringLiteral(".stagewright");
-    for (int i = 2; QFileInfo::exists(aside); ++i) aside = name + QString::number(i) + QStringLiteral(".stagewright");
+    const QString name = file.chopped(simulatedSuffix.size()) + u"-unread"_s;
+    QString aside = name + u".stagewright"_s;
+    for (int i = 2; QFileInfo::exists(aside); ++i) aside = name + QString::number(i) + u".stagewright"_s;
     const QString place = QFile::rename(file, aside) ? aside : file;
     // what is kept from now on has another file
     if (place == file) m_id = QUuid::createUuid().toString(QUuid::WithoutBraces);
     m_simulatedChanged = true;
-    m_workspace.banner()->showError(tr("Runs kept with the last session can't all be read; they stay in %1").arg(place),
+    m_workspace.banner()->showError(u"Runs kept with the last session can't all be read; they stay in %1"_s.arg(place),
                                     why);
     WindowSet::instance().saveSoon();
 }
@@ -349,7 +341,7 @@ void SessionController::showThere(const RunRef& ref, const QVariantMap& view)
 {
     m_wanted = ref;
     m_wantedOthers.clear();
-    for (const QVariant& other : view.value(QStringLiteral("others")).toList()) m_wantedOthers.push_back(refOf(other));
+    for (const QVariant& other : view.value(u"others"_s).toList()) m_wantedOthers.push_back(refOf(other));
     m_view = view;
     if (m_workspace.library()->isSimulated(ref.file) || m_workspace.runs()->info(ref) != nullptr)
         showWanted();
@@ -360,7 +352,7 @@ void SessionController::showThere(const RunRef& ref, const QVariantMap& view)
 void SessionController::showWanted()
 {
     if (!m_wanted.valid() || m_workspace.runs()->info(m_wanted) == nullptr) return;
-    const int mode = m_view.value(QStringLiteral("mode"), static_cast<int>(Shown::Mode::Run)).toInt();
+    const int mode = m_view.value(u"mode"_s, static_cast<int>(Shown::Mode::Run)).toInt();
     if (mode == static_cast<int>(Shown::Mode::Compare) && !m_wantedOthers.empty()) {
         std::vector<RunRef> refs{m_wanted};
         for (const RunRef& other : m_wantedOthers) {
@@ -369,7 +361,7 @@ void SessionController::showWanted()
         }
         m_workspace.feature<RunComparing>()->show(refs);
     } else {
-        m_workspace.shown().showRun(m_wanted, m_view.value(QStringLiteral("step"), -1).toInt());
+        m_workspace.shown().showRun(m_wanted, m_view.value(u"step"_s, -1).toInt());
     }
 }
 
@@ -393,17 +385,16 @@ void SessionController::applyView()
     m_wanted = {};
     m_wantedOthers.clear();
     m_view.clear();
-    if (view.contains(QStringLiteral("begin")))
-        m_workspace.viewState()->setVisible(
-            {view.value(QStringLiteral("begin")).toLongLong(), view.value(QStringLiteral("end")).toLongLong()});
-    if (view.contains(QStringLiteral("selected"))) {
-        const QVariantMap selected = view.value(QStringLiteral("selected")).toMap();
+    if (view.contains(u"begin"_s))
+        m_workspace.viewState()->setVisible({view.value(u"begin"_s).toLongLong(), view.value(u"end"_s).toLongLong()});
+    if (view.contains(u"selected"_s)) {
+        const QVariantMap selected = view.value(u"selected"_s).toMap();
         Note anchor;
-        anchor.rank = selected.value(QStringLiteral("rank")).toInt();
-        anchor.step = selected.value(QStringLiteral("step")).toInt();
-        anchor.op = selected.value(QStringLiteral("op")).toString().toStdString();
-        anchor.occurrence = selected.value(QStringLiteral("occurrence")).toInt();
-        const int panel = selected.value(QStringLiteral("panel")).toInt();
+        anchor.rank = selected.value(u"rank"_s).toInt();
+        anchor.step = selected.value(u"step"_s).toInt();
+        anchor.op = selected.value(u"op"_s).toString().toStdString();
+        anchor.occurrence = selected.value(u"occurrence"_s).toInt();
+        const int panel = selected.value(u"panel"_s).toInt();
         const auto& panels = m_workspace.views().timeline->panels();
         if (panel >= 0 && panel < static_cast<int>(panels.size())) {
             const SpanId span = spanOfNote(*panels[static_cast<std::size_t>(panel)]->timeline, anchor);
@@ -411,7 +402,7 @@ void SessionController::applyView()
         }
     }
     // Not if an edit can be recovered: an unchanged edit beside it would be misleading.
-    if (view.value(QStringLiteral("mode")).toInt() == static_cast<int>(Shown::Mode::Edit) &&
+    if (view.value(u"mode"_s).toInt() == static_cast<int>(Shown::Mode::Edit) &&
         m_workspace.shown().mode() == Shown::Mode::Run && !m_workspace.feature<OrderEditing>()->offersRecovery())
         QTimer::singleShot(0, this, [this] { m_workspace.feature<OrderEditing>()->enterEdit(); });
 }
@@ -450,12 +441,12 @@ void SessionController::lookAtChanged()
         const QString name = QFileInfo(file).fileName();
         if (now.size < 0) {
             m_workspace.banner()->showError(
-                tr("%1 was removed or renamed; the window shows what was read before").arg(name),
-                tr("save a copy while it is still open"));
+                u"%1 was removed or renamed; the window shows what was read before"_s.arg(name),
+                u"save a copy while it is still open"_s);
             continue;
         }
-        m_workspace.banner()->showQuestion(tr("%1 was changed by another program").arg(name),
-                                           tr("the window shows what was read before"), tr("Read it again"),
+        m_workspace.banner()->showQuestion(u"%1 was changed by another program"_s.arg(name),
+                                           u"the window shows what was read before"_s, u"Read it again"_s,
                                            [this, file] {
                                                for (const RunRef& ref : m_workspace.runs()->refs())
                                                    if (ref.file == file)

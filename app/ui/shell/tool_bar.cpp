@@ -8,6 +8,7 @@
 #include <QToolBar>
 
 #include "app/ui/workspace/workspace.h"
+#include "widgets/literals.h"
 #include "widgets/search/find_field.h"
 
 namespace stagewright {
@@ -28,9 +29,8 @@ std::vector<Actions::Listed> onToolBar(const Actions& actions)
 void buildToolBar(Workspace& workspace)
 {
     QMainWindow* window = workspace.window();
-    const auto tr = [](const char* text) { return Workspace::tr(text); };
-    auto* bar = new QToolBar(tr("Tools"), window);
-    bar->setObjectName(QStringLiteral("tools"));
+    auto* bar = new QToolBar(u"Tools"_s, window);
+    bar->setObjectName(u"tools"_s);
     bar->setMovable(false);
     bar->setFixedHeight(44);
     bar->setContextMenuPolicy(Qt::PreventContextMenu);
@@ -48,19 +48,19 @@ void buildToolBar(Workspace& workspace)
         listed.action->setIconText(workspace.actions().buttonText(listed.entry.id));
         bar->addAction(listed.action);
         QWidget* button = bar->widgetForAction(listed.action);
-        if (listed.entry.id == "record") button->setObjectName(QStringLiteral("primary"));
+        if (listed.entry.id == "record") button->setObjectName(u"primary"_s);
         button->setFocusPolicy(Qt::TabFocus);
     }
     gap();
     auto* steps = new QComboBox(bar);
-    steps->setAccessibleName(tr("Step"));
-    steps->setToolTip(tr("The step shown. Figures of a run are those of the measured step with the median time."));
+    steps->setAccessibleName(u"Step"_s);
+    steps->setToolTip(u"The step shown. Figures of a run are those of the measured step with the median time."_s);
     steps->setSizeAdjustPolicy(QComboBox::AdjustToContents);
     bar->addWidget(steps);
     window->addToolBar(Qt::TopToolBarArea, bar);
     // The field has its own bar: without room for all buttons, the last ones fold behind », and the field stays.
-    auto* end = new QToolBar(tr("Find"), window);
-    end->setObjectName(QStringLiteral("findBar"));
+    auto* end = new QToolBar(u"Find"_s, window);
+    end->setObjectName(u"findBar"_s);
     end->setMovable(false);
     end->setFixedHeight(44);
     end->setContextMenuPolicy(Qt::PreventContextMenu);
@@ -70,13 +70,13 @@ void buildToolBar(Workspace& workspace)
     line->setContentsMargins(0, 0, 0, 0);
     line->addStretch(0);
     auto* find = new FindField(place);
-    find->setObjectName(QStringLiteral("find"));
+    find->setObjectName(u"find"_s);
     find->setAcceptDrops(false); // the window handles file drops
-    find->setPlaceholderText(tr("Find op, e.g. rank:2 mb:5 B"));
-    find->setAccessibleName(tr("Find op"));
-    find->setToolTip(tr("rank:2  stage:3  mb:5  a kind (F B I W OPT)  or an op as the schedule writes it (2B5).\n"
-                        "B also finds I and W where the backward is split.\n"
-                        "Enter: next, Shift+Enter: previous, Esc: back to the timeline."));
+    find->setPlaceholderText(u"Find op, e.g. rank:2 mb:5 B"_s);
+    find->setAccessibleName(u"Find op"_s);
+    find->setToolTip(u"rank:2  stage:3  mb:5  a kind (F B I W OPT)  or an op as the schedule writes it (2B5).\n"
+                     "B also finds I and W where the backward is split.\n"
+                     "Enter: next, Shift+Enter: previous, Esc: back to the timeline."_s);
     find->setClearButtonEnabled(true);
     find->setMinimumWidth(150);
     find->setMaximumWidth(272);

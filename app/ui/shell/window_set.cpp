@@ -14,6 +14,7 @@
 #include "app/ui/shell/session_controller.h"
 #include "app/ui/workspace/offers.h"
 #include "app/ui/workspace/workspace.h"
+#include "widgets/literals.h"
 #include "widgets/preferences/preferences.h"
 
 namespace stagewright {
@@ -103,8 +104,8 @@ void WindowSet::addMenu(QMenu& menu, QMainWindow& from, const RunRef& ref)
         to->raise();
         to->activateWindow();
     };
-    QMenu* windows = menu.addMenu(WindowSet::tr("Show in another window"));
-    windows->addAction(WindowSet::tr("A new window"), &from, [show] { show(nullptr); });
+    QMenu* windows = menu.addMenu(u"Show in another window"_s);
+    windows->addAction(u"A new window"_s, &from, [show] { show(nullptr); });
     for (MainWindow* other : m_windows)
         if (other != &from) windows->addAction(other->windowTitle(), other, [show, other] { show(other); });
 }
@@ -156,13 +157,13 @@ bool WindowSet::restore(MainWindow& first)
     const bool failed = settings.value(QLatin1String(restoringKey), false).toBool();
     if (!PreferenceStore::instance().value().restoreSession) // it is not wanted: its runs in memory go
         for (const QVariant& window : windows)
-            m_simulated << SessionController::simulatedFileOf(window.toMap().value(QStringLiteral("id")).toString());
+            m_simulated << SessionController::simulatedFileOf(window.toMap().value(u"id"_s).toString());
     if (!PreferenceStore::instance().value().restoreSession || windows.isEmpty()) return false;
     if (failed) {
         settings.setValue(QLatin1String(restoringKey), false);
         workspaceOf(first).banner()->showQuestion(
-            tr("The last session could not be reopened"),
-            tr("the program ended while reopening it; find the files under Open recent"), tr("Try again"),
+            u"The last session could not be reopened"_s,
+            u"the program ended while reopening it; find the files under Open recent"_s, u"Try again"_s,
             // as it was: what is open by then is saved in its place
             [this, &first, windows] { reopen(first, windows); });
         return false;
@@ -171,7 +172,7 @@ bool WindowSet::restore(MainWindow& first)
     if (crashed && workspaceOf(first).banner()->text().isEmpty() &&
         !workspaceOf(first).feature<OrderEditing>()->offersRecovery())
         workspaceOf(first).banner()->showNote(
-            tr("Stagewright did not exit properly. The last session has been reopened."));
+            u"Stagewright did not exit properly. The last session has been reopened."_s);
     return true;
 }
 
@@ -246,7 +247,7 @@ void WindowSet::restart()
     if (!m_frozen) return;
     QProcess program;
     QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
-    environment.remove(QStringLiteral("QT_SCALE_FACTOR")); // set by this start
+    environment.remove(u"QT_SCALE_FACTOR"_s); // set by this start
     program.setProcessEnvironment(environment);
     program.setProgram(QCoreApplication::applicationFilePath());
     program.startDetached();

@@ -31,6 +31,7 @@
 #include "traces/store/run_file.h"
 #include "widgets/background.h"
 #include "widgets/console/sql_console.h"
+#include "widgets/literals.h"
 #include "widgets/memory/memory_view.h"
 #include "widgets/numbers.h"
 #include "widgets/preferences/preferences.h"
@@ -69,23 +70,23 @@ std::vector<ActionEntry> SqlController::actionTable()
     return {
         {.id = "sqlConsole",
          .group = ActionGroup::AnalyseQuery,
-         .text = tr("S&QL console"),
+         .text = u"S&QL console"_s,
          .keys = ":",
-         .tooltip = tr("Queries the run file in SQL and shows rows on the timeline"),
+         .tooltip = u"Queries the run file in SQL and shows rows on the timeline"_s,
          .checkable = true},
     };
 }
 
 SqlController::SqlController(Workspace& workspace)
-    : Feature(workspace), m_console(new SqlConsole), m_dock(new QDockWidget(tr("SQL console"), workspace.window())),
+    : Feature(workspace), m_console(new SqlConsole), m_dock(new QDockWidget(u"SQL console"_s, workspace.window())),
       m_asking(workspace.jobs()), m_placing(workspace.jobs()), m_reading(workspace.jobs())
 {
     m_pool.setMaxThreadCount(1);
-    m_dock->setObjectName(QStringLiteral("sqlDock"));
+    m_dock->setObjectName(u"sqlDock"_s);
     m_dock->setWidget(m_console);
     m_dock->setFeatures(QDockWidget::DockWidgetClosable);
     m_dock->hide();
-    m_console->editor()->setHistory(QSettings().value(QStringLiteral("sql/history")).toStringList());
+    m_console->editor()->setHistory(QSettings().value(u"sql/history"_s).toStringList());
     connect(m_dock, &QDockWidget::visibilityChanged, this, [this] {
         if (!m_dock->isHidden()) return;
         m_workspace.views().memory->setMinimumHeight(0);
@@ -155,7 +156,7 @@ void SqlController::withFile(const QString& path, const std::function<void(const
         then(path);
         return;
     }
-    const QString copy = m_scratch.filePath(QStringLiteral("simulated.stagewright"));
+    const QString copy = m_scratch.filePath(u"simulated.stagewright"_s);
     m_workspace.library()->saveCopy(path, copy, [copy, then](Result<void> done) {
         if (done)
             then(copy);
@@ -168,7 +169,7 @@ void SqlController::ask(const QString& sql)
 {
     const auto shown = m_workspace.shown().view();
     if (!shown) {
-        m_console->showFault(tr("no run is open"), tr("Open a run file first."));
+        m_console->showFault(u"no run is open"_s, u"Open a run file first."_s);
         return;
     }
     rememberAsked(sql);
@@ -226,7 +227,7 @@ void SqlController::answered(const std::optional<Error>& fault)
 {
     m_console->setRunning(false);
     if (m_asking.stopped() || !fault)
-        m_console->setSaid(tr("Cancelled."));
+        m_console->setSaid(u"Cancelled."_s);
     else
         m_console->showFault(QString::fromStdString(fault->message), QString::fromStdString(fault->remedy));
 }
@@ -246,9 +247,9 @@ void SqlController::place()
     const auto shown = m_workspace.shown().view();
     const QueryRows& rows = m_console->model()->rows();
     const bool any = QueryPlaces(rows.columns).any() && !rows.rows.empty();
-    m_console->setShowsOnTimeline(
-        any && shown != nullptr,
-        any ? QString() : tr("To show rows, select a column span, start_ns or time_ns, or rank and name"));
+    m_console->setShowsOnTimeline(any && shown != nullptr,
+                                  any ? QString()
+                                      : u"To show rows, select a column span, start_ns or time_ns, or rank and name"_s);
     m_places.reset();
     m_placing.drop();
     if (!any || !shown || shown->ref.file != m_asked.file) return;
@@ -300,7 +301,7 @@ void SqlController::chooseRow(int row)
         return;
     }
     if (!place.time) {
-        m_workspace.room().tell(tr("This row has no place on the timeline"), 4000);
+        m_workspace.room().tell(u"This row has no place on the timeline"_s, 4000);
         return;
     }
     ViewState& state = *m_workspace.viewState();
@@ -340,12 +341,12 @@ void SqlController::showAllRows()
     m_console->setSaid(
         elsewhere == 0
             ? countText(static_cast<qint64>(marked),
-                        tr("1 place is marked on the timeline. Press Esc in the timeline to clear the mark."),
-                        tr("%L1 places are marked on the timeline. Press Esc in the timeline to clear the marks."))
-            : countText(static_cast<qint64>(marked), tr("1 place is marked on the timeline"),
-                        tr("%L1 places are marked on the timeline")) +
-                  countText(static_cast<qint64>(elsewhere), tr("; 1 row has no place or belongs to another run."),
-                            tr("; %L1 rows have no place or belong to another run.")));
+                        u"1 place is marked on the timeline. Press Esc in the timeline to clear the mark."_s,
+                        u"%L1 places are marked on the timeline. Press Esc in the timeline to clear the marks."_s)
+            : countText(static_cast<qint64>(marked), u"1 place is marked on the timeline"_s,
+                        u"%L1 places are marked on the timeline"_s) +
+                  countText(static_cast<qint64>(elsewhere), u"; 1 row has no place or belongs to another run."_s,
+                            u"; %L1 rows have no place or belong to another run."_s));
 }
 
 void SqlController::shownChanged()
@@ -390,12 +391,12 @@ void SqlController::readFile()
 static std::vector<SavedQuery> readOwn(QSettings& settings)
 {
     std::vector<SavedQuery> own;
-    const int count = settings.beginReadArray(QStringLiteral("sql/queries"));
+    const int count = settings.beginReadArray(u"sql/queries"_s);
     for (int i = 0; i < count; ++i) {
         settings.setArrayIndex(i);
-        own.push_back({settings.value(QStringLiteral("name")).toString().toStdString(),
-                       settings.value(QStringLiteral("sql")).toString().toStdString(),
-                       settings.value(QStringLiteral("about")).toString().toStdString()});
+        own.push_back({settings.value(u"name"_s).toString().toStdString(),
+                       settings.value(u"sql"_s).toString().toStdString(),
+                       settings.value(u"about"_s).toString().toStdString()});
     }
     settings.endArray();
     return own;
@@ -403,13 +404,13 @@ static std::vector<SavedQuery> readOwn(QSettings& settings)
 
 static void writeOwn(QSettings& settings, const std::vector<SavedQuery>& own)
 {
-    settings.remove(QStringLiteral("sql/queries"));
-    settings.beginWriteArray(QStringLiteral("sql/queries"), static_cast<int>(own.size()));
+    settings.remove(u"sql/queries"_s);
+    settings.beginWriteArray(u"sql/queries"_s, static_cast<int>(own.size()));
     for (std::size_t i = 0; i < own.size(); ++i) {
         settings.setArrayIndex(static_cast<int>(i));
-        settings.setValue(QStringLiteral("name"), QString::fromStdString(own[i].name));
-        settings.setValue(QStringLiteral("sql"), QString::fromStdString(own[i].sql));
-        settings.setValue(QStringLiteral("about"), QString::fromStdString(own[i].about));
+        settings.setValue(u"name"_s, QString::fromStdString(own[i].name));
+        settings.setValue(u"sql"_s, QString::fromStdString(own[i].sql));
+        settings.setValue(u"about"_s, QString::fromStdString(own[i].about));
     }
     settings.endArray();
 }
@@ -448,7 +449,7 @@ void SqlController::saveQuery(const SavedQuery& query, bool inFile)
             return (opened)->saveQuery(query);
         },
         [this, file = m_file](Result<void> done) {
-            if (!done) m_workspace.banner()->showError(tr("the query could not be saved in the file"), done.error());
+            if (!done) m_workspace.banner()->showError(u"the query could not be saved in the file"_s, done.error());
             emit m_workspace.fileWritten(file);
         },
         &m_pool);
@@ -468,8 +469,7 @@ void SqlController::removeQuery(const QString& name, bool inFile)
             return (opened)->removeQuery(name.toStdString());
         },
         [this, file = m_file](Result<void> done) {
-            if (!done)
-                m_workspace.banner()->showError(tr("the query could not be removed from the file"), done.error());
+            if (!done) m_workspace.banner()->showError(u"the query could not be removed from the file"_s, done.error());
             emit m_workspace.fileWritten(file);
         },
         &m_pool);
@@ -480,62 +480,61 @@ void SqlController::fillMenu()
     QMenu& menu = *m_console->queriesMenu();
     menu.clear();
     const auto add = [&](QMenu& into, const SavedQuery& query) {
-        QAction* action =
-            into.addAction(shownName(query.name).replace(QLatin1Char('&'), QStringLiteral("&&")), this, [this, query] {
-                m_console->setQuery(QString::fromStdString(query.sql));
-                ask(QString::fromStdString(query.sql));
-            });
+        QAction* action = into.addAction(shownName(query.name).replace(u'&', u"&&"_s), this, [this, query] {
+            m_console->setQuery(QString::fromStdString(query.sql));
+            ask(QString::fromStdString(query.sql));
+        });
         action->setToolTip(shownTip(QString::fromStdString(query.about.empty() ? query.sql : query.about)));
     };
     for (const SavedQuery& query : builtInQueries()) add(menu, query);
     const auto own = ownQueries();
-    if (!own.empty()) menu.addSection(tr("Your own"));
+    if (!own.empty()) menu.addSection(u"Your own"_s);
     for (const SavedQuery& query : own) add(menu, query);
-    if (!m_fileQueries.empty()) menu.addSection(tr("In this file"));
+    if (!m_fileQueries.empty()) menu.addSection(u"In this file"_s);
     for (const SavedQuery& query : m_fileQueries) add(menu, query);
     if (own.empty() && m_fileQueries.empty()) return;
     menu.addSeparator();
-    QMenu* remove = menu.addMenu(tr("Remove"));
+    QMenu* remove = menu.addMenu(u"Remove"_s);
     for (const SavedQuery& query : own)
         remove->addAction(QString::fromStdString(query.name), this,
                           [this, name = QString::fromStdString(query.name)] { removeQuery(name, false); });
     for (const SavedQuery& query : m_fileQueries)
-        remove->addAction(tr("%1 (in this file)").arg(QString::fromStdString(query.name)), this,
+        remove->addAction(u"%1 (in this file)"_s.arg(QString::fromStdString(query.name)), this,
                           [this, name = QString::fromStdString(query.name)] { removeQuery(name, true); });
 }
 
 void SqlController::askToSave(const QString& sql)
 {
     if (sql.trimmed().isEmpty()) {
-        m_console->setSaid(tr("No query to save."));
+        m_console->setSaid(u"No query to save."_s);
         return;
     }
     auto* dialog = new QDialog(m_workspace.window());
-    dialog->setObjectName(QStringLiteral("saveQuery"));
+    dialog->setObjectName(u"saveQuery"_s);
     dialog->setAttribute(Qt::WA_DeleteOnClose);
-    dialog->setWindowTitle(tr("Save the query"));
+    dialog->setWindowTitle(u"Save the query"_s);
     auto* layout = new QGridLayout(dialog);
     layout->setContentsMargins(20, 18, 20, 16);
     layout->setSpacing(9);
     auto* name = new QLineEdit(dialog);
-    name->setAccessibleName(tr("Name"));
+    name->setAccessibleName(u"Name"_s);
     name->setMinimumWidth(320);
     auto* about = new QLineEdit(dialog);
-    about->setAccessibleName(tr("Description"));
-    auto* inFile = new QCheckBox(tr("Save it in the run file, for everyone who opens it"), dialog);
+    about->setAccessibleName(u"Description"_s);
+    auto* inFile = new QCheckBox(u"Save it in the run file, for everyone who opens it"_s, dialog);
     const bool stored = !m_workspace.library()->isSimulated(m_file);
     inFile->setEnabled(stored);
-    inFile->setToolTip(stored ? tr("Otherwise in your settings, for every file")
-                              : tr("Runs in memory have no file yet; save a copy first"));
-    layout->addWidget(makeLabel(tr("Name"), "secondary", dialog), 0, 0);
+    inFile->setToolTip(stored ? u"Otherwise in your settings, for every file"_s
+                              : u"Runs in memory have no file yet; save a copy first"_s);
+    layout->addWidget(makeLabel(u"Name"_s, "secondary", dialog), 0, 0);
     layout->addWidget(name, 0, 1);
-    layout->addWidget(makeLabel(tr("Description"), "secondary", dialog), 1, 0);
+    layout->addWidget(makeLabel(u"Description"_s, "secondary", dialog), 1, 0);
     layout->addWidget(about, 1, 1);
     layout->addWidget(inFile, 2, 1);
     auto* buttons = new QDialogButtonBox(QDialogButtonBox::Save | QDialogButtonBox::Cancel, dialog);
-    buttons->button(QDialogButtonBox::Save)->setObjectName(QStringLiteral("primary"));
-    buttons->button(QDialogButtonBox::Save)->setText(tr("Save"));
-    buttons->button(QDialogButtonBox::Cancel)->setText(tr("Cancel"));
+    buttons->button(QDialogButtonBox::Save)->setObjectName(u"primary"_s);
+    buttons->button(QDialogButtonBox::Save)->setText(u"Save"_s);
+    buttons->button(QDialogButtonBox::Cancel)->setText(u"Cancel"_s);
     buttons->button(QDialogButtonBox::Save)->setEnabled(false);
     layout->addWidget(buttons, 3, 0, 1, 2);
     connect(name, &QLineEdit::textChanged, dialog, [buttons](const QString& text) {
@@ -546,7 +545,7 @@ void SqlController::askToSave(const QString& sql)
         saveQuery(
             {name->text().trimmed().toStdString(), sql.trimmed().toStdString(), about->text().trimmed().toStdString()},
             inFile->isChecked());
-        m_console->setSaid(tr("Saved as “%1”.").arg(name->text().trimmed()));
+        m_console->setSaid(u"Saved as “%1”."_s.arg(name->text().trimmed()));
         dialog->accept();
     });
     dialog->open();
@@ -555,28 +554,27 @@ void SqlController::askToSave(const QString& sql)
 void SqlController::exportRows()
 {
     QString path =
-        QFileDialog::getSaveFileName(m_workspace.window(), tr("Export the rows"),
-                                     PreferenceStore::instance().value().folder, tr("CSV (*.csv);;Markdown (*.md)"));
+        QFileDialog::getSaveFileName(m_workspace.window(), u"Export the rows"_s,
+                                     PreferenceStore::instance().value().folder, u"CSV (*.csv);;Markdown (*.md)"_s);
     if (path.isEmpty()) return;
-    if (QFileInfo(path).suffix().isEmpty()) path += QStringLiteral(".csv");
-    const TableFormat format =
-        path.endsWith(QLatin1String(".md"), Qt::CaseInsensitive) ? TableFormat::Markdown : TableFormat::Csv;
+    if (QFileInfo(path).suffix().isEmpty()) path += u".csv"_s;
+    const TableFormat format = path.endsWith(".md"_L1, Qt::CaseInsensitive) ? TableFormat::Markdown : TableFormat::Csv;
     const std::string text = toText(tableOf(*m_console->table()->model()), format).toStdString();
     if (auto done = writeFileAtomically(path.toStdString(), text); !done)
-        m_workspace.banner()->showError(tr("could not export"), done.error());
+        m_workspace.banner()->showError(u"could not export"_s, done.error());
     else
-        m_console->setSaid(tr("Wrote %1").arg(path));
+        m_console->setSaid(u"Wrote %1"_s.arg(path));
 }
 
 void SqlController::rememberAsked(const QString& sql)
 {
     QStringList history;
     changeSettings([&](QSettings& settings) {
-        history = settings.value(QStringLiteral("sql/history")).toStringList();
+        history = settings.value(u"sql/history"_s).toStringList();
         history.removeAll(sql);
         history.prepend(sql);
         history = history.mid(0, historyKept);
-        settings.setValue(QStringLiteral("sql/history"), history);
+        settings.setValue(u"sql/history"_s, history);
     });
     m_console->editor()->setHistory(history);
 }

@@ -3,6 +3,7 @@
 #include <QListWidget>
 
 #include "app/ui/workspace/workspace.h"
+#include "widgets/literals.h"
 #include "widgets/tables/tables_panel.h"
 
 namespace stagewright {
@@ -13,10 +14,10 @@ std::vector<ActionEntry> TablesController::actionTable()
         {.id = "tables",
          .group = ActionGroup::AnalyseTools,
          .at = 40,
-         .text = tr("&Tables"),
+         .text = u"&Tables"_s,
          .keys = "Ctrl+Alt+T",
-         .tooltip = tr("Every table of the report of the step shown, as report --table prints them; choosing a row "
-                       "goes to its op"),
+         .tooltip = u"Every table of the report of the step shown, as report --table prints them; choosing a row "
+                    "goes to its op"_s,
          .checkable = true},
     };
 }
@@ -24,7 +25,7 @@ std::vector<ActionEntry> TablesController::actionTable()
 TablesController::TablesController(Workspace& workspace) : TablesController(workspace, new TablesPanel) {}
 
 TablesController::TablesController(Workspace& workspace, TablesPanel* panel)
-    : DockOfStep(workspace, QStringLiteral("tablesDock"), tr("Tables"), panel, workspace.actions()["tables"],
+    : DockOfStep(workspace, u"tablesDock"_s, u"Tables"_s, panel, workspace.actions()["tables"],
                  [panel] { panel->names()->setFocus(); }),
       m_panel(panel)
 {
@@ -61,7 +62,7 @@ TablesPanel& openPanel(const ShowRequest& request)
 void showKernelClasses(const ShowRequest& request)
 {
     TablesPanel& panel = openPanel(request);
-    panel.choose(QStringLiteral("kernel_classes"));
+    panel.choose(u"kernel_classes"_s);
     if (panel.table() == nullptr) panel.names()->setCurrentRow(panel.firstWithRows());
 }
 
@@ -73,7 +74,7 @@ std::vector<ShowEntry> TablesController::showTable()
         {.name = "tables", .at = 320, .view = &showKernelClasses},
         {.name = "curves",
          .at = 330,
-         .view = [](const ShowRequest& request) { openPanel(request).choose(QStringLiteral("loss_curves")); }},
+         .view = [](const ShowRequest& request) { openPanel(request).choose(u"loss_curves"_s); }},
     };
 }
 

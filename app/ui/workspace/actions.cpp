@@ -5,10 +5,12 @@
 
 #include <QWidget>
 
+#include "widgets/literals.h"
+
 namespace stagewright {
 namespace {
 
-QString withoutMnemonic(QString text) { return text.remove(QLatin1Char('&')); }
+QString withoutMnemonic(QString text) { return text.remove(u'&'); }
 
 } // namespace
 
@@ -72,12 +74,12 @@ QAction* Actions::make(const ActionEntry& entry)
     action->setObjectName(QString::fromLatin1(entry.id));
     action->setCheckable(entry.checkable);
     QList<QKeySequence> keys;
-    for (const QString& key : entry.keys.split(QLatin1Char('|'), Qt::SkipEmptyParts))
+    for (const QString& key : entry.keys.split(u'|', Qt::SkipEmptyParts))
         keys << QKeySequence(key, QKeySequence::PortableText);
     action->setShortcuts(keys);
     QString tip = entry.tooltip.isEmpty() ? withoutMnemonic(entry.text) : entry.tooltip;
     action->setStatusTip(tip);
-    if (!keys.isEmpty()) tip += QStringLiteral("  (%1)").arg(keys.first().toString(QKeySequence::NativeText));
+    if (!keys.isEmpty()) tip += u"  (%1)"_s.arg(keys.first().toString(QKeySequence::NativeText));
     action->setToolTip(tip);
     m_window->addAction(action);
     return action;

@@ -9,13 +9,14 @@
 #include <QStyle>
 
 #include "schedules/base/result.h"
+#include "widgets/literals.h"
 #include "widgets/style.h"
 
 namespace stagewright {
 
 Banner::Banner(QWidget* parent) : QFrame(parent)
 {
-    setObjectName(QStringLiteral("banner"));
+    setObjectName(u"banner"_s);
     auto* layout = new QHBoxLayout(this);
     layout->setContentsMargins(14, 7, 10, 7);
     layout->setSpacing(12);
@@ -30,8 +31,8 @@ Banner::Banner(QWidget* parent) : QFrame(parent)
         clear();
         if (then) then();
     });
-    auto* close = new QPushButton(tr("Dismiss"), this);
-    close->setObjectName(QStringLiteral("flat"));
+    auto* close = new QPushButton(u"Dismiss"_s, this);
+    close->setObjectName(u"flat"_s);
     connect(close, &QPushButton::clicked, this, &Banner::clear);
     auto* words = new QVBoxLayout;
     words->setSpacing(2);
@@ -46,7 +47,7 @@ Banner::Banner(QWidget* parent) : QFrame(parent)
 void Banner::showError(const QString& what, const Error& error)
 {
     QString message = QString::fromStdString(error.message);
-    if (!what.isEmpty()) message = what + QStringLiteral(": ") + message;
+    if (!what.isEmpty()) message = what + u": "_s + message;
     present("error", message, QString::fromStdString(error.remedy));
 }
 
@@ -55,8 +56,7 @@ void Banner::showError(const QString& message, const QString& remedy) { present(
 void Banner::showRefusal(const QString& what, const Error& error)
 {
     const QString message = QString::fromStdString(error.message);
-    present("note", what.isEmpty() ? message : what + QStringLiteral(": ") + message,
-            QString::fromStdString(error.remedy));
+    present("note", what.isEmpty() ? message : what + u": "_s + message, QString::fromStdString(error.remedy));
 }
 
 void Banner::showRefusal(const QString& message, const QString& remedy) { present("note", message, remedy); }
@@ -86,7 +86,7 @@ void Banner::clear() { hide(); }
 QString Banner::text() const
 {
     if (isHidden()) return {};
-    return m_remedy->text().isEmpty() ? m_message->text() : m_message->text() + QStringLiteral("; ") + m_remedy->text();
+    return m_remedy->text().isEmpty() ? m_message->text() : m_message->text() + u"; "_s + m_remedy->text();
 }
 
 void Banner::present(const char* tone, const QString& message, const QString& remedy)

@@ -6,6 +6,8 @@
 
 #include <QFrame>
 
+#include "widgets/literals.h"
+
 class QLabel;
 class QPushButton;
 
@@ -36,7 +38,7 @@ public:
     QPushButton* answerButton() { return m_answer; }
     void clear();
     QString text() const;
-    bool isError() const { return property("tone") == QLatin1String("error"); }
+    bool isError() const { return property("tone") == "error"_L1; }
 
 protected:
     bool eventFilter(QObject* watched, QEvent* event) override;

@@ -6,6 +6,8 @@
 #include <QStatusBar>
 #include <QVBoxLayout>
 
+#include "widgets/literals.h"
+
 namespace stagewright {
 
 Room::Room(QMainWindow& window) : m_window(window)
@@ -22,7 +24,7 @@ Room::Room(QMainWindow& window) : m_window(window)
     m_pages = new QStackedWidget(m_columns);
     m_columns->addWidget(m_pages);
     m_views = new QWidget(m_pages);
-    m_views->setObjectName(QStringLiteral("canvas"));
+    m_views->setObjectName(u"canvas"_s);
     m_views->setAttribute(Qt::WA_StyledBackground);
     m_work = new QVBoxLayout(m_views);
     m_work->setContentsMargins(0, 0, 0, 0);
@@ -35,7 +37,7 @@ Room::Room(QMainWindow& window) : m_window(window)
     connect(m_pages, &QStackedWidget::currentChanged, this, &Room::fitPages);
 
     auto* column = new QWidget(m_columns);
-    column->setObjectName(QStringLiteral("panel"));
+    column->setObjectName(u"panel"_s);
     column->setAttribute(Qt::WA_StyledBackground);
     column->setMinimumWidth(270);
     m_panelColumn = new QVBoxLayout(column);

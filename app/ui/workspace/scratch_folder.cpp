@@ -3,13 +3,15 @@
 #include <QDir>
 #include <QDirIterator>
 
+#include "widgets/literals.h"
+
 namespace stagewright {
 
-static QString folderPattern() { return QStringLiteral("stagewright-window-"); }
-static QString lockName() { return QStringLiteral("owner.lock"); }
+static QString folderPattern() { return u"stagewright-window-"_s; }
+static QString lockName() { return u"owner.lock"_s; }
 
 ScratchFolder::ScratchFolder()
-    : m_folder(QDir::temp().filePath(folderPattern() + QStringLiteral("XXXXXX"))), m_lock(m_folder.filePath(lockName()))
+    : m_folder(QDir::temp().filePath(folderPattern() + u"XXXXXX"_s)), m_lock(m_folder.filePath(lockName()))
 {
     static const bool once = (removeAbandoned(), true);
     Q_UNUSED(once)
@@ -20,12 +22,11 @@ ScratchFolder::ScratchFolder()
 void ScratchFolder::removeAbandoned()
 {
     const uint self = QFileInfo(QDir::homePath()).ownerId();
-    const auto folders =
-        QDir::temp().entryInfoList({folderPattern() + QLatin1Char('*')}, QDir::Dirs | QDir::NoSymLinks);
+    const auto folders = QDir::temp().entryInfoList({folderPattern() + u'*'}, QDir::Dirs | QDir::NoSymLinks);
     for (const QFileInfo& folder : folders) {
-        const QString lockPath = folder.absoluteFilePath() + QLatin1Char('/') + lockName();
+        const QString lockPath = folder.absoluteFilePath() + u'/' + lockName();
         if (folder.ownerId() != self || !QFileInfo::exists(lockPath)) continue; // just being made
-        QDirIterator recordings(folder.absoluteFilePath(), {QStringLiteral("recording-*.stagewright")}, QDir::Files,
+        QDirIterator recordings(folder.absoluteFilePath(), {u"recording-*.stagewright"_s}, QDir::Files,
                                 QDirIterator::Subdirectories);
         if (recordings.hasNext()) continue;
         QLockFile lock(lockPath);

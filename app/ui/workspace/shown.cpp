@@ -11,6 +11,7 @@
 #include "app/ui/workspace/offers.h"
 #include "app/ui/workspace/workspace.h"
 #include "schedules/base/step_number.h"
+#include "widgets/literals.h"
 #include "widgets/memory/memory_view.h"
 #include "widgets/panel/side_panel.h"
 #include "widgets/runs/runs_panel.h"
@@ -182,10 +183,9 @@ void Shown::present(const std::shared_ptr<const RunView>& view, bool fit)
     }
     tellDamage({view.get()});
     if (view->partial && view->panel->isPart() && m_workspace.library()->vastRun(view->ref) && !m_damageTold)
-        m_workspace.banner()->showNote(tr("A step of this run has more than %L1 spans: zoom in or click an op for "
-                                          "causes, arrows, memory and figures of the part in view. "
-                                          "stagewright report computes those of whole steps.")
-                                           .arg(largeLimits().step));
+        m_workspace.banner()->showNote(u"A step of this run has more than %L1 spans: zoom in or click an op for "
+                                       "causes, arrows, memory and figures of the part in view. "
+                                       "stagewright report computes those of whole steps."_s.arg(largeLimits().step));
     if (!m_damageTold)
         if (const QString remark = m_workspace.library()->takeRemark(view->ref.file); !remark.isEmpty())
             m_workspace.banner()->showNote(remark);
@@ -260,9 +260,9 @@ void Shown::setMode(Mode mode)
     emit modeChanging();
     views.memory->setVisible(m_workspace.actions()["memory"]->isChecked());
     views.timeline->setEditMode(mode == Mode::Edit);
-    views.timeline->setTitle(mode == Mode::Compare ? tr("Shared time axis")
-                             : mode == Mode::Edit  ? tr("Edit")
-                                                   : tr("Timeline"));
+    views.timeline->setTitle(mode == Mode::Compare ? u"Shared time axis"_s
+                             : mode == Mode::Edit  ? u"Edit"_s
+                                                   : u"Timeline"_s);
     if (mode != Mode::Edit) views.timeline->setDragFeedback(std::nullopt);
     if (mode != Mode::Compare) m_workspace.runs()->setMarks({});
     if (mode == Mode::Empty) {
@@ -305,9 +305,9 @@ void Shown::tellDamage(std::initializer_list<const RunView*> views)
     for (const RunView* view : views) {
         const auto blocks = view->run->info.damagedBlocks;
         if (blocks > 0)
-            damaged << (blocks == 1 ? tr("one damaged block of %1 was skipped").arg(runTitle(view->run->info))
-                                    : tr("%2 damaged blocks of %1 were skipped")
-                                          .arg(runTitle(view->run->info), QString::number(blocks)));
+            damaged << (blocks == 1 ? u"one damaged block of %1 was skipped"_s.arg(runTitle(view->run->info))
+                                    : u"%2 damaged blocks of %1 were skipped"_s.arg(runTitle(view->run->info),
+                                                                                    QString::number(blocks)));
     }
     Banner* banner = m_workspace.banner();
     if (damaged.isEmpty()) {
@@ -315,8 +315,8 @@ void Shown::tellDamage(std::initializer_list<const RunView*> views)
         m_damageTold = false;
         return;
     }
-    banner->showError(damaged.join(QStringLiteral("; ")),
-                      tr("pictures and figures cover only what could be read; use a backup of the file"));
+    banner->showError(damaged.join(u"; "_s),
+                      u"pictures and figures cover only what could be read; use a backup of the file"_s);
     m_damageTold = true;
 }
 
@@ -393,29 +393,28 @@ Shown::Captions Shown::captions() const
     if (m_mode != Mode::Run || !m_view) return {};
     Captions captions{runTitle(m_view->run->info), {}, provenanceText(*m_view->run)};
     if (!m_workspace.library()->isSimulated(m_view->ref.file))
-        captions.title = QFileInfo(m_view->ref.file).fileName() + QStringLiteral(": ") + captions.title;
+        captions.title = QFileInfo(m_view->ref.file).fileName() + u": "_s + captions.title;
     const int steps = m_view->stepCount;
     if (m_view->excerpt) {
         const Nanos from = m_view->excerpt->begin - m_view->panel->origin,
                     to = m_view->excerpt->end - m_view->panel->origin;
-        captions.status = tr(", details and figures of %1 – %2 in step %3 of %4")
+        captions.status = u", details and figures of %1 – %2 in step %3 of %4"_s
                               .arg(durationText(from, units()), durationText(to, units()))
                               .arg(m_view->step + 1)
                               .arg(steps);
     } else if (m_view->steps && m_view->partial && m_workspace.library()->vastRun(m_view->ref))
         captions.status =
-            steps > 1 ? tr(", all %1 steps; zoom in for details").arg(steps) : tr(", one step; zoom in for details");
+            steps > 1 ? u", all %1 steps; zoom in for details"_s.arg(steps) : u", one step; zoom in for details"_s;
     else if (m_view->steps && m_view->partial)
-        captions.status = tr(", all %1 steps").arg(steps);
+        captions.status = u", all %1 steps"_s.arg(steps);
     else if (m_view->steps)
-        captions.status = tr(", steps %1 to %2 of %3; figures of step %4")
-                              .arg(m_view->steps->first + 1)
+        captions.status = u", steps %1 to %2 of %3; figures of step %4"_s.arg(m_view->steps->first + 1)
                               .arg(m_view->steps->last + 1)
                               .arg(steps)
                               .arg(m_view->step + 1);
     else
-        captions.status = steps > 1 ? tr(", step %1 of %2").arg(m_view->step + 1).arg(steps) : tr(", one step");
-    if (m_view->step < m_view->run->info.warmupSteps) captions.status += tr(" (warm-up)");
+        captions.status = steps > 1 ? u", step %1 of %2"_s.arg(m_view->step + 1).arg(steps) : u", one step"_s;
+    if (m_view->step < m_view->run->info.warmupSteps) captions.status += u" (warm-up)"_s;
     return captions;
 }
 

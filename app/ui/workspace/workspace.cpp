@@ -7,6 +7,7 @@
 #include <QStackedWidget>
 #include <QVBoxLayout>
 
+#include "widgets/literals.h"
 #include "widgets/memory/memory_view.h"
 #include "widgets/panel/side_panel.h"
 #include "widgets/runs/runs_panel.h"
@@ -45,9 +46,9 @@ void Workspace::buildViews()
     m_views.runs->setMinimumWidth(170);
     m_room.columns()->insertWidget(0, m_views.runs);
     m_views.timeline = new TimelineView(m_state, m_room.rows());
-    m_views.timeline->setAccessibleName(tr("Timeline"));
+    m_views.timeline->setAccessibleName(u"Timeline"_s);
     m_views.memory = new MemoryView(m_state, m_room.rows());
-    m_views.memory->setAccessibleName(tr("Activation memory"));
+    m_views.memory->setAccessibleName(u"Activation memory"_s);
     m_room.rows()->addWidget(m_views.timeline);
     m_room.rows()->addWidget(m_views.memory);
     m_room.rows()->setStretchFactor(0, 0);
@@ -55,7 +56,7 @@ void Workspace::buildViews()
     m_views.legend = new Legend(m_room.rows()->parentWidget());
     m_room.workArea()->addWidget(m_views.legend);
     m_views.side = new SidePanel(m_room.panels());
-    m_views.side->setAccessibleName(tr("Figures of the run"));
+    m_views.side->setAccessibleName(u"Figures of the run"_s);
     m_room.panels()->addWidget(m_views.side);
     m_room.columns()->setStretchFactor(0, 0);
     m_room.columns()->setStretchFactor(1, 1);
