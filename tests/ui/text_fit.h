@@ -13,31 +13,10 @@
 #include <QScrollBar>
 #include <QTabBar>
 #include <QTextDocument>
-#include <QTranslator>
 
 #include "widgets/panel/panel_parts.h"
 
 namespace stagewright {
-
-// A language with 40 % longer texts, like German.
-class LongTexts : public QTranslator {
-public:
-    bool isEmpty() const override { return false; }
-    QString translate(const char*, const char* source, const char*, int) const override
-    {
-        QString text = QString::fromUtf8(source);
-        int letters = 0;
-        for (const QChar c : text) letters += c.isLetter() ? 1 : 0;
-        if (letters < 2) return text;
-        int more = (letters * 2 + 4) / 5;
-        QString extra;
-        for (int i = 0; i < more; ++i) {
-            extra += QChar(u'e' + (i % 5));
-            if (i % 12 == 11 && i + 1 < more) extra += QLatin1Char(' '); // a language has words
-        }
-        return text + extra;
-    }
-};
 
 inline bool internal(const QWidget* widget)
 {

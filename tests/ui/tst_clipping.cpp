@@ -87,26 +87,19 @@ private slots:
     void everyPage_data()
     {
         QTest::addColumn<QSize>("size");
-        QTest::addColumn<bool>("longer");
         QTest::addColumn<ThemeChoice>("theme");
-        QTest::newRow("1024x700 light") << QSize(1024, 700) << false << ThemeChoice::Light;
-        QTest::newRow("1280x720 light") << QSize(1280, 720) << false << ThemeChoice::Light;
-        QTest::newRow("1280x720 dark") << QSize(1280, 720) << false << ThemeChoice::Dark;
-        QTest::newRow("1280x720 long") << QSize(1280, 720) << true << ThemeChoice::Light;
-        QTest::newRow("3840x2160 light") << QSize(3840, 2160) << false << ThemeChoice::Light;
+        QTest::newRow("1024x700 light") << QSize(1024, 700) << ThemeChoice::Light;
+        QTest::newRow("1280x720 light") << QSize(1280, 720) << ThemeChoice::Light;
+        QTest::newRow("1280x720 dark") << QSize(1280, 720) << ThemeChoice::Dark;
+        QTest::newRow("3840x2160 light") << QSize(3840, 2160) << ThemeChoice::Light;
         if (!qEnvironmentVariableIsSet("STAGEWRIGHT_PICTURES")) return; // for inspection
-        QTest::newRow("3840x2160 dark") << QSize(3840, 2160) << false << ThemeChoice::Dark;
-        QTest::newRow("1280x720 contrast") << QSize(1280, 720) << false << ThemeChoice::HighContrast;
+        QTest::newRow("3840x2160 dark") << QSize(3840, 2160) << ThemeChoice::Dark;
+        QTest::newRow("1280x720 contrast") << QSize(1280, 720) << ThemeChoice::HighContrast;
     }
     void everyPage()
     {
         QFETCH(QSize, size);
-        QFETCH(bool, longer);
         QFETCH(ThemeChoice, theme);
-        LongTexts texts;
-        if (longer) QVERIFY(QCoreApplication::installTranslator(&texts));
-        const auto remove = qScopeGuard([&] { QCoreApplication::removeTranslator(&texts); });
-
         MainWindow window;
         m_size = size;
         Appearance::choose(theme);

@@ -143,18 +143,8 @@ private slots:
         m_fixture.reset();
     }
 
-    void noRowWidensAPanel_data()
-    {
-        QTest::addColumn<bool>("longer");
-        QTest::newRow("English") << false;
-        QTest::newRow("longer words") << true;
-    }
     void noRowWidensAPanel()
     {
-        QFETCH(bool, longer);
-        LongTexts texts;
-        if (longer) QVERIFY(QCoreApplication::installTranslator(&texts));
-        const auto remove = qScopeGuard([&] { QCoreApplication::removeTranslator(&texts); });
         open({"1f1b", "zb-h1", "interleaved-1f1b"}, {1024, 700});
         const int least = m_window->workspace().room().panelColumn()->parentWidget()->minimumWidth();
         QStringList found;

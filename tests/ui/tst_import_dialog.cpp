@@ -474,49 +474,41 @@ private slots:
 
     void everyFieldHasANameAndRoom()
     {
-        LongTexts texts;
-        for (const bool longer : {false, true}) {
-            if (longer) QVERIFY(QCoreApplication::installTranslator(&texts));
-            for (const ThemeChoice theme : {ThemeChoice::Light, ThemeChoice::Dark}) {
-                MainWindow window;
-                Appearance::choose(theme);
-                QVERIFY(WindowFixture::show(window, {1280, 720}));
-                const QString folder =
-                    m_fixture->dir.filePath(QStringLiteral("named%1%2").arg(longer).arg(static_cast<int>(theme)));
-                QVERIFY(writeKinetoFolder(WindowFixture::simulated("zb-h1"), folder.toStdString()).has_value());
-                QVERIFY(writeBytes(folder + QStringLiteral("/readme.txt"), "no trace\n"));
-                ImportDialog* opened = window.workspace().feature<ImportController>()->open({folder});
-                QTRY_VERIFY_WITH_TIMEOUT(opened->settled() && opened->reading(), 60000);
-                QTest::qWait(80); // laid out
-                (void)QTest::qWaitFor([&] { return clipped(opened).isEmpty(); }, 10000);
-                QVERIFY2(clipped(opened).isEmpty(), qPrintable(clipped(opened).join(QLatin1Char('\n'))));
-                QVERIFY2(opened->width() <= 1280 && opened->height() <= 720,
-                         qPrintable(QStringLiteral("%1 × %2").arg(opened->width()).arg(opened->height())));
-                if (const QString pictures = qEnvironmentVariable("STAGEWRIGHT_PICTURES"); !pictures.isEmpty())
-                    opened->grab().save(
-                        QStringLiteral("%1/import_%2%3.png")
-                            .arg(pictures,
-                                 theme == ThemeChoice::Dark ? QStringLiteral("dark") : QStringLiteral("light"),
-                                 longer ? QStringLiteral("_long") : QString()));
-                // Tab reaches every field, and each has a name.
-                QSet<QWidget*> reached;
-                opened->findChild<QPlainTextEdit*>()->setFocus();
-                for (int i = 0; i < 24; ++i) {
-                    QWidget* focus = QApplication::focusWidget();
-                    QVERIFY(focus != nullptr);
-                    QVERIFY2(!focus->accessibleName().isEmpty() || qobject_cast<QAbstractButton*>(focus),
-                             focus->metaObject()->className());
-                    QVERIFY2(!focus->toolTip().isEmpty() ||
-                                 focus == opened->findChild<QScrollArea*>(QStringLiteral("details")),
-                             qPrintable(described(focus)));
-                    reached << focus;
-                    QTest::keyClick(focus, Qt::Key_Tab);
-                }
-                for (const char* name : {"traces", "rules", "target", "boxed", "primary"})
-                    QVERIFY2(reached.contains(opened->findChild<QWidget*>(QLatin1String(name))), name);
-                opened->reject();
+        for (const ThemeChoice theme : {ThemeChoice::Light, ThemeChoice::Dark}) {
+            MainWindow window;
+            Appearance::choose(theme);
+            QVERIFY(WindowFixture::show(window, {1280, 720}));
+            const QString folder = m_fixture->dir.filePath(QStringLiteral("named%1").arg(static_cast<int>(theme)));
+            QVERIFY(writeKinetoFolder(WindowFixture::simulated("zb-h1"), folder.toStdString()).has_value());
+            QVERIFY(writeBytes(folder + QStringLiteral("/readme.txt"), "no trace\n"));
+            ImportDialog* opened = window.workspace().feature<ImportController>()->open({folder});
+            QTRY_VERIFY_WITH_TIMEOUT(opened->settled() && opened->reading(), 60000);
+            QTest::qWait(80); // laid out
+            (void)QTest::qWaitFor([&] { return clipped(opened).isEmpty(); }, 10000);
+            QVERIFY2(clipped(opened).isEmpty(), qPrintable(clipped(opened).join(QLatin1Char('\n'))));
+            QVERIFY2(opened->width() <= 1280 && opened->height() <= 720,
+                     qPrintable(QStringLiteral("%1 × %2").arg(opened->width()).arg(opened->height())));
+            if (const QString pictures = qEnvironmentVariable("STAGEWRIGHT_PICTURES"); !pictures.isEmpty())
+                opened->grab().save(
+                    QStringLiteral("%1/import_%2.png")
+                        .arg(pictures, theme == ThemeChoice::Dark ? QStringLiteral("dark") : QStringLiteral("light")));
+            // Tab reaches every field, and each has a name.
+            QSet<QWidget*> reached;
+            opened->findChild<QPlainTextEdit*>()->setFocus();
+            for (int i = 0; i < 24; ++i) {
+                QWidget* focus = QApplication::focusWidget();
+                QVERIFY(focus != nullptr);
+                QVERIFY2(!focus->accessibleName().isEmpty() || qobject_cast<QAbstractButton*>(focus),
+                         focus->metaObject()->className());
+                QVERIFY2(!focus->toolTip().isEmpty() ||
+                             focus == opened->findChild<QScrollArea*>(QStringLiteral("details")),
+                         qPrintable(described(focus)));
+                reached << focus;
+                QTest::keyClick(focus, Qt::Key_Tab);
             }
-            QCoreApplication::removeTranslator(&texts);
+            for (const char* name : {"traces", "rules", "target", "boxed", "primary"})
+                QVERIFY2(reached.contains(opened->findChild<QWidget*>(QLatin1String(name))), name);
+            opened->reject();
         }
     }
 

@@ -31,7 +31,7 @@ ScheduleTextEdit::ScheduleTextEdit(QWidget* parent) : QPlainTextEdit(parent)
     setTabChangesFocus(true);
     setAcceptDrops(false); // the window handles file drops
     QFont font = QFontDatabase::systemFont(QFontDatabase::FixedFont);
-    font.setFamilies({u"DejaVu Sans Mono"_s, font.family()}); // untranslated: a typeface
+    font.setFamilies({u"DejaVu Sans Mono"_s, font.family()});
     font.setPixelSize(12);
     setFont(font);
     setStyleSheet(

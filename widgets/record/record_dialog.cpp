@@ -78,7 +78,8 @@ private:
     int m_column = 0;
 };
 
-// Fields below the list of schedules: whole where there is room, else they scroll, so that rows of the list stay seen.
+// Fields that are whole where there is room, else they scroll: so rows of the list above stay seen, and no field lies
+// over another where text is large.
 class FieldScroll : public QScrollArea {
 public:
     explicit FieldScroll(QWidget* parent) : QScrollArea(parent)
@@ -210,9 +211,9 @@ RecordDialog::RecordDialog(QWidget* parent) : QDialog(parent)
     replicas.add(u"Owners"_s, m_owners);
     replicas.add(u"Back to layer"_s, m_cut);
 
-    auto* right = new QVBoxLayout;
-    right->setSpacing(8);
-    columns->addLayout(right, 5);
+    auto* settings = new FieldScroll(this);
+    columns->addWidget(settings, 5);
+    QVBoxLayout* right = settings->column();
     FieldGrid shape(this, right, u"Shape"_s);
     m_ranks = number("ranks", 1, 64, u"Each rank trains a part of the model, as a device of the pipeline would."_s);
     m_microbatches =
