@@ -185,10 +185,11 @@ Result<void> keepsWhatItReads(const CallWords& words)
 
 } // namespace
 
-// Hands the options of a verb to the parser. `words` gets what was typed.
+// Hands the options of a verb to the parser, and gives what completes them. `words` gets what was typed.
 class CallReader {
 public:
-    static void add(CLI::App& app, const OptionSet& set, const std::shared_ptr<CallWords>& words)
+    static std::function<Result<void>()> add(CLI::App& app, const OptionSet& set,
+                                             const std::shared_ptr<CallWords>& words)
     {
         std::map<const Option*, CLI::Option*> made;
         for (const Option& option : set.m_options) {
@@ -211,6 +212,7 @@ public:
                 });
         }
         if (!set.m_notes.empty()) app.footer(set.m_notes); // else the one of the program
+        return set.m_then;
     }
 
 private:
@@ -262,6 +264,7 @@ Result<Call> readCall(int count, char** words, Session& session)
 
     std::string level = "info";
     std::map<const CLI::App*, Runner> runners;
+    std::map<const CLI::App*, std::function<Result<void>()>> completions;
     const auto typed = std::make_shared<CallWords>(); // of the verb that was called
     for (const Command& command : allCommands()) {
         CLI::App* verb = app.add_subcommand(std::string(command.name), std::string(command.summary));
@@ -279,7 +282,7 @@ Result<Call> readCall(int count, char** words, Session& session)
                 .check(oneOf({"auto", "jsonl", "none"}));
             options.flag("--stdin-control", session.stdinControl, "Cancel when standard input ends");
         }
-        CallReader::add(*verb, options, typed);
+        completions[verb] = CallReader::add(*verb, options, typed);
     }
     try {
         app.parse(count, words);
@@ -296,6 +299,7 @@ Result<Call> readCall(int count, char** words, Session& session)
                        : level == "debug"   ? LogLevel::Debug
                                             : LogLevel::Info;
     STAGEWRIGHT_CHECK(keepsWhatItReads(*typed));
+    if (const auto& complete = completions.at(verb)) STAGEWRIGHT_CHECK(complete());
     return Call{verb->get_name(), runners.at(verb)};
 }
 

@@ -12,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "schedules/base/result.h"
 #include "schedules/base/value_check.h"
 
 namespace stagewright {
@@ -68,6 +69,8 @@ public:
     void watch(std::map<std::string, std::string>& given) { m_watch = &given; }
     // All of them, in the order of the options; each value of a list by itself.
     void typed(std::vector<TypedOption>& words) { m_typed = &words; }
+    // What follows from the options together, once all are read.
+    void then(std::function<Result<void>()> completion) { m_then = std::move(completion); }
     void notes(std::string text) { m_notes = std::move(text); } // examples and exit codes, after the options
 
 private:
@@ -76,6 +79,7 @@ private:
     std::string m_notes;
     std::map<std::string, std::string>* m_watch = nullptr;
     std::vector<TypedOption>* m_typed = nullptr;
+    std::function<Result<void>()> m_then;
 };
 
 } // namespace stagewright

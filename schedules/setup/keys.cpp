@@ -86,6 +86,9 @@ std::vector<SetupKey> allKeys()
          realNumber(0, 1)},
         {"--stage-layers", &S::stageLayers, runs | SetupPlan, "N,N…",
          "Layers of each stage, such as 4,4,3,1: costs in proportion to them", wholeNumber(0, 65'536), "", inItsConfig},
+        {"--layout", &S::layout, runs | SetupPlan, "TEXT",
+         "The same as Megatron-LM writes it, such as 'Ett|(tt|)*6L': sets the layers of each stage and --chunks",
+         anything, "", inItsConfig, "", "--stage-layers"},
         {"--clock", &S::clock, SetupRecord, "CLOCK",
          "wall; virtual: projected for as many devices as ranks; auto: wall if there are enough cores [auto]",
          oneOf({"auto", "wall", "virtual"}), "PyTorch's ranks run on the wall clock", "", "", "", "virtual"},
@@ -365,7 +368,7 @@ std::string_view whyNot(const Setup& setup, const SetupKey& key)
 }
 
 constexpr const char* ofTorch[] = {"--python", "--model-file"};
-constexpr const char* ofOwnModel[] = {"--model", "--data", "--stage-layers"};
+constexpr const char* ofOwnModel[] = {"--model", "--data", "--stage-layers", "--layout"};
 
 } // namespace
 

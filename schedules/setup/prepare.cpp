@@ -18,6 +18,7 @@
 #include "schedules/model/recompute.h"
 #include "schedules/text/csv.h"
 #include "schedules/text/link_text.h"
+#include "schedules/text/megatron.h"
 
 namespace stagewright {
 
@@ -299,6 +300,26 @@ Result<Perturbation> choosePerturbation(const std::vector<std::string>& parts, i
     auto read = parsePerturbation(joined(parts, ","), ranks);
     if (!read) return tl::unexpected(std::move(read.error()).with("--perturb"));
     return read;
+}
+
+Result<Setup> withLayout(Setup setup)
+{
+    if (setup.layout.empty()) return setup;
+    auto layout = readMegatronLayout(setup.layout, setup.ranks);
+    if (!layout) return tl::unexpected(std::move(layout.error()).with("--layout"));
+    for (const auto& stage : layout->stages)
+        if (stage.predictions > 0)
+            return fail(ErrorCode::Usage, "--layout: multi-token prediction (m) is not part of a model here",
+                        "leave it out, or write t for a layer that takes as long");
+    if (setup.names("--chunks") && setup.chunks != layout->chunks())
+        return fail(ErrorCode::Usage,
+                    fmt::format("--layout has {} stages for {} ranks, --chunks {} asks for {}", layout->stages.size(),
+                                setup.ranks, setup.chunks, setup.chunks * setup.ranks),
+                    "leave out --chunks, or add or remove a |");
+    if (layout->chunks() > 1) setup.chunks = layout->chunks();
+    setup.stageLayers = layout->layers();
+    setup.layout.clear();
+    return setup;
 }
 
 GeneratorCosts generatorCosts(const Setup& setup)

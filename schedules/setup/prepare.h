@@ -78,6 +78,9 @@ Result<Perturbation> choosePerturbation(const std::vector<std::string>& parts, i
 // What schedules that are searched may plan with: --costs where they are in units, --comm, --free-at-input; else unit
 // costs.
 GeneratorCosts generatorCosts(const Setup& setup);
+// Its layout as layers of each stage and chunks. Errors: readMegatronLayout()'s; other chunks are given; it has
+// multi-token prediction, which nothing here computes.
+Result<Setup> withLayout(Setup setup);
 // Costs of a pipeline, disturbed as the setup says, without what its replicas share.
 Result<CostModel> chooseCosts(const Schedule& schedule, const Setup& setup, const SetupSources& sources);
 

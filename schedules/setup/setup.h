@@ -43,6 +43,7 @@ struct Setup {
     std::string model;
     int microbatchSize = 4;
     std::vector<int> stageLayers; // empty: balanced by cost
+    std::string layout;           // Megatron-LM's, until withLayout(); then empty
     std::string data;             // empty: built-in text
     std::int64_t seed = 1;
     int steps = 0; // 0: as the verb says

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "app/cli/option_set.h"
+#include "schedules/setup/prepare.h"
 
 namespace stagewright {
 
@@ -40,6 +41,10 @@ void addSetupOptions(OptionSet& verb, Setup& setup, SetupUse use, std::initializ
         if (option != "--device") one.each(); // which takes all numbers that follow
     }
     verb.watch(setup.given);
+    verb.then([&setup]() -> Result<void> {
+        STAGEWRIGHT_TRY(setup, withLayout(setup));
+        return {};
+    });
 }
 
 void addWhatIfOption(OptionSet& verb, std::vector<std::string>& questions)
