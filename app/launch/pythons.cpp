@@ -57,10 +57,11 @@ bool canRun(const fs::path& path)
 // A folder of its own that is removed again; "" where none can be made.
 struct OwnFolder {
     std::string path;
-    OwnFolder()
+    explicit OwnFolder(bool here)
     {
         std::error_code error;
-        std::string name = (fs::temp_directory_path(error) / "stagewright-python-XXXXXX").string();
+        const fs::path in = here ? fs::current_path(error) : fs::temp_directory_path(error);
+        std::string name = (in / "stagewright-python-XXXXXX").string();
         if (!error && ::mkdtemp(name.data()) != nullptr) path = name;
     }
     ~OwnFolder()
@@ -128,19 +129,21 @@ Result<std::vector<PythonPlace>> pythonPlaces(const std::string& named)
     return places;
 }
 
-PythonFound askPython(const PythonPlace& place, const std::stop_token& stop)
+PythonFound askPython(const PythonPlace& place, const std::stop_token& stop, const std::vector<std::string>& under)
 {
     PythonFound found;
     found.path = place.path;
     found.origin = place.origin;
     found.remedy = "name another with --python FILE";
-    const OwnFolder folder;
+    const OwnFolder folder(!under.empty());
     if (folder.path.empty()) {
         found.reason = "there is no folder for temporary files";
         return found;
     }
     std::ofstream(folder.path + "/ask.py") << question;
-    auto child = ChildProcess::start({{place.path, "ask.py"}, {{"PYTHONDONTWRITEBYTECODE", "1"}}, folder.path});
+    std::vector<std::string> words = under;
+    words.insert(words.end(), {place.path, "ask.py"});
+    auto child = ChildProcess::start({std::move(words), {{"PYTHONDONTWRITEBYTECODE", "1"}}, folder.path});
     if (!child) {
         found.reason = child.error().message;
         return found;
@@ -189,13 +192,17 @@ PythonFound askPython(const PythonPlace& place, const std::stop_token& stop)
     return found;
 }
 
-Result<PythonFound> choosePython(const std::string& named, bool cuda, const std::stop_token& stop)
+Result<PythonFound> choosePython(const std::string& named, bool cuda, const std::stop_token& stop,
+                                 const std::vector<std::string>& under)
 {
-    STAGEWRIGHT_TRY(auto places, pythonPlaces(named));
+    std::vector<PythonPlace> places{{named.empty() ? "python3" : named, "--python"}};
+    if (under.empty()) {
+        STAGEWRIGHT_TRY(places, pythonPlaces(named));
+    }
     if (places.empty())
         return fail(ErrorCode::Unavailable, "there is no python3 on PATH",
                     "install Python with PyTorch, or name one with --python FILE");
-    PythonFound found = askPython(places.front(), stop);
+    PythonFound found = askPython(places.front(), stop, under);
     if (stop.stop_requested()) return fail(ErrorCode::Cancelled, "interrupted");
     if (!found.usable())
         return fail(ErrorCode::Unavailable, fmt::format("{}: {}", found.path, found.reason),

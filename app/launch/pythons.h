@@ -39,11 +39,15 @@ struct PythonPlace {
 Result<std::vector<PythonPlace>> pythonPlaces(const std::string& named = {});
 
 // Starts it once and asks; a minute at most. It runs in an empty folder, so that nothing of the current one is
-// imported.
-PythonFound askPython(const PythonPlace& place, const std::stop_token& stop = {});
+// imported. `under`: the words of a program that starts it elsewhere, such as srun; that folder is then in the current
+// one, which is there as well.
+PythonFound askPython(const PythonPlace& place, const std::stop_token& stop = {},
+                      const std::vector<std::string>& under = {});
 
 // The first place's interpreter, whether named or found. Unavailable, with the reason and what to do, where it has no
-// usable PyTorch: another one is never taken silently.
-Result<PythonFound> choosePython(const std::string& named, bool cuda, const std::stop_token& stop = {});
+// usable PyTorch: another one is never taken silently. `under`: as askPython(); `named` is then the path there, and is
+// not looked for here.
+Result<PythonFound> choosePython(const std::string& named, bool cuda, const std::stop_token& stop = {},
+                                 const std::vector<std::string>& under = {});
 
 } // namespace stagewright

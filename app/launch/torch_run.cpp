@@ -130,19 +130,14 @@ private:
         const auto firstOf = [&](int node) { return (node * m_run.ranks + nodes - 1) / nodes; };
         const int node = rank * nodes / m_run.ranks;
         TorchRankPlace place{rank, m_run.ranks, rank - firstOf(node), firstOf(node + 1) - firstOf(node), {}, port};
-        if (nodes == 1) return torchRankCommand(m_run.python, place);
-        place.master = m_run.nodes.front();
+        if (nodes > 1) place.master = m_run.nodes.front();
         TorchRankCommand command = torchRankCommand(m_run.python, place);
-        const std::vector<std::string> srun{programOnPath("srun"),
-                                            "--nodes=1",
-                                            "--ntasks=1",
-                                            "--nodelist=" + m_run.nodes[static_cast<std::size_t>(node)],
-                                            "--overlap",
-                                            "--mpi=none",
-                                            "--unbuffered",
-                                            "--quiet",
-                                            "--chdir=" + m_run.folder,
-                                            "--"};
+        if (nodes == 1 && m_run.srun.empty()) return command;
+        std::vector<std::string> srun{programOnPath("srun"), "--nodes=1",    "--ntasks=1", "--overlap",
+                                      "--mpi=none",          "--unbuffered", "--quiet",    "--chdir=" + m_run.folder};
+        if (nodes > 1) srun.push_back("--nodelist=" + m_run.nodes[static_cast<std::size_t>(node)]);
+        srun.insert(srun.end(), m_run.srun.begin(), m_run.srun.end());
+        srun.emplace_back("--");
         command.arguments.insert(command.arguments.begin(), srun.begin(), srun.end());
         return command;
     }

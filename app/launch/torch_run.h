@@ -19,6 +19,7 @@ struct TorchRun {
     int ranks = 1;
     // of a Slurm job: srun starts as many on each, neighbours together; the folder is on all. Empty: all here
     std::vector<std::string> nodes{};
+    std::vector<std::string> srun{}; // its options, as words; not empty: it starts the ranks on one node, too
     int warmup = 0;
     // Without progress; loading PyTorch has 120 s at least, as writing traces on another node has. Ranks that load or
     // write here may take as long as they compute.

@@ -212,6 +212,10 @@ std::vector<SetupKey> allKeys()
         {"--slurm", &S::slurm, SetupRecord | SetupItemsApart, "KEY=VALUE",
          "Record in Slurm's queue, there or here; any long option of sbatch: nodes=2, gpus-per-node=8, "
          "partition=NAME; repeat it"},
+        {"--srun", &S::srun, SetupRecord | SetupItemsApart, "KEY=VALUE",
+         "In Slurm's queue, any long option of srun for the ranks: container-image=FILE, container-mounts=A:B, "
+         "mpi=pmi2; repeat it",
+         anything, "", "its run.sh starts the ranks"},
         {"--script-only", &S::scriptOnly, SetupRecord, "",
          "With --slurm: print the batch script instead of submitting it"},
         {"--detach", &S::detach, SetupRecord, "",

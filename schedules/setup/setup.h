@@ -67,6 +67,7 @@ struct Setup {
     int ranksPerProcess = 1;
     std::string host;
     std::vector<std::string> slurm; // KEY=VALUE, each an option of sbatch
+    std::vector<std::string> srun;  // of srun, likewise
     bool scriptOnly = false;
     bool detach = false;
 

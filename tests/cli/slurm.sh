@@ -31,6 +31,18 @@ cp out.txt script.sh
 expect_that 'it is a shell script' bash -n script.sh
 expect_no_file pwned
 
+# options of srun are on its line
+run stagewright record "${tiny[@]}" --slurm nodes=1 --srun 'container-image=/images/a b.sqsh' --srun container-mounts=/data:/data --script-only
+expect_code 0
+expect_out "^srun --ntasks=1 --mpi=none .*'--container-image=/images/a b.sqsh' --container-mounts=/data:/data [^ ]*stagewright record "
+expect_no_out 'SBATCH.*container|record .*--srun'
+run stagewright record "${tiny[@]}" --srun mpi=pmi2 -o none.stagewright
+expect_code 2
+expect_err '--srun is for .*there is no --slurm'
+run stagewright record "${tiny[@]}" --slurm nodes=1 --srun ntasks=3 --script-only
+expect_code 2
+expect_err '--srun ntasks: the job sets it itself'
+
 # shellcheck source=../support/daemons.bash
 source "$SOURCE/../support/daemons.bash"
 trap daemons_stop EXIT
@@ -58,6 +70,11 @@ expect_code 5
 expect_err 'sbatch refused the job: .*invalid partition'
 expect_no_file none.stagewright
 
+# one process under srun, for a container of it
+run stagewright record -s 1f1b "${tiny[@]}" --steps 4 --slurm nodes=1 --srun cpu-bind=none -o one.stagewright
+expect_code 0
+expect_same "$(losses one.stagewright)" "$(losses here.stagewright)"
+
 # ranks as processes, under srun
 if [ -f "$(dirname "$STAGEWRIGHT")/libstagewright_mpi.so" ]; then
     run stagewright record -s 1f1b,zb-h1 "${tiny[@]}" --steps 4 --processes --slurm ntasks=2 --slurm overcommit -o processes.stagewright
@@ -65,6 +82,9 @@ if [ -f "$(dirname "$STAGEWRIGHT")/libstagewright_mpi.so" ]; then
     expect_same "$(losses processes.stagewright)" "$(losses here.stagewright)"
     run stagewright report processes.stagewright
     expect_out 'processes +2 on '
+    run stagewright record -s 1f1b "${tiny[@]}" --steps 4 --processes --slurm ntasks=2 --slurm overcommit --srun cpu-bind=none -o bound.stagewright
+    expect_code 0
+    expect_same "$(losses bound.stagewright)" "$(losses here.stagewright)"
 fi
 
 # waits, with its reason; stopped while it waits

@@ -22,7 +22,7 @@ if [ "$1" = ask.py ]; then
 fi
 say() { printf '{"event": "%s", "rank": %s, %s}\n' "$1" "$RANK" "$2"; }
 [ -s job.json ] || { echo "no job in $PWD"; exit 9; }
-echo "$SLURMD_NODENAME $LOCAL_RANK of $LOCAL_WORLD_SIZE, $WORLD_SIZE in all, to $MASTER_ADDR by ${GLOO_SOCKET_IFNAME:-any}" >"place$RANK"
+echo "$SLURMD_NODENAME $LOCAL_RANK of $LOCAL_WORLD_SIZE, $WORLD_SIZE in all, to $MASTER_ADDR by ${GLOO_SOCKET_IFNAME:-any}${IN_STEP:+, in a step of its own}" >"place$RANK"
 say ready '"torch": "2.6.0+fake", "python": "3.13.5", "device": "cpu"'
 [ -z "$FAKE_DEAD" ] || [ "$RANK" != 3 ] || { echo 'out of luck'; kill -9 $$; }
 if [ "$RANK" = 3 ]; then
@@ -48,6 +48,11 @@ expect_same "$(cat "${places[@]}")" "$node 0 of 2, 4 in all, to $node by any
 $node 1 of 2, 4 in all, to $node by any
 $node-2 0 of 2, 4 in all, to $node by any
 $node-2 1 of 2, 4 in all, to $node by any"
+
+# options of srun are every rank's, on one node too, and the interpreter is looked for under it
+run stagewright "${torch[@]}" --slurm nodes=1 --srun export=ALL,IN_STEP=yes -o one.stagewright
+expect_code 0
+expect_that 'under srun' test "$(cat $(find home -name 'place[0-9]') | grep -c 'in a step of its own')" = 4
 
 # a rank that dies on the other node is named, and no other goes on
 FAKE_DEAD=yes run stagewright "${torch[@]}" --slurm nodes=2 -o dead.stagewright

@@ -43,6 +43,28 @@ private slots:
         QVERIFY(toText(script).find("srun") == std::string::npos);
     }
 
+    // Options of srun are on its line; one process runs under it, too, without MPI unless they say so.
+    void srun()
+    {
+        QCOMPARE(parseSlurmOption("container-image=/i/a b.sqsh", SlurmProgram::Srun).value(),
+                 SlurmOption("container-image", "/i/a b.sqsh"));
+        for (const char* bad : {"ntasks=2", "chdir=/", "output=x", "pty", "a b=1", "mpi="}) {
+            const auto option = parseSlurmOption(bad, SlurmProgram::Srun);
+            QVERIFY2(!option.has_value() && option.error().message.starts_with("--srun"), bad);
+        }
+        BatchScript script;
+        script.folder = "/job";
+        script.command = {"/bin/stagewright"};
+        script.queued = true;
+        script.srun = {{"container-image", "/i/a b.sqsh"}, {"container-readonly", ""}};
+        QVERIFY(toText(script).find("\nsrun --ntasks=1 --mpi=none --kill-on-bad-exit=0 '--container-image=/i/a b.sqsh' "
+                                    "--container-readonly /bin/stagewright >>log") != std::string::npos);
+        script.tasks = 2;
+        QVERIFY(toText(script).find("\nsrun --ntasks=2 --mpi=pmix --kill-on-bad-exit=0 ") != std::string::npos);
+        script.srun = {{"mpi", "pmi2"}};
+        QVERIFY(toText(script).find("\nsrun --ntasks=2 --kill-on-bad-exit=0 --mpi=pmi2 /bin/") != std::string::npos);
+    }
+
     void states()
     {
         using Kind = SlurmState::Kind;

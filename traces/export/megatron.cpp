@@ -91,7 +91,7 @@ Result<WrittenFile> writeMegatron(const ExportRequest& request)
                        counted(arguments.count, "argument")};
 }
 
-Result<void> can(const ExportRequest& request)
+Result<void> canBeMegatron(const ExportRequest& request)
 {
     STAGEWRIGHT_TRY(const auto schedule, requestedOrder(request));
     STAGEWRIGHT_CHECK(megatronOrder(schedule));
@@ -107,7 +107,7 @@ const FormatInfo megatron{.name = "megatron",
                           .suffixes = {".sh"},
                           .order = true,
                           .write = writeMegatron,
-                          .can = can};
+                          .can = canBeMegatron};
 
 } // namespace formats
 } // namespace stagewright

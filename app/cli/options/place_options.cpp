@@ -8,6 +8,7 @@
 
 #include "app/cli/options/files.h"
 #include "app/launch/shell_words.h"
+#include "app/launch/slurm/slurm_queue.h"
 #include "schedules/setup/prepare.h"
 
 namespace stagewright {
@@ -28,6 +29,16 @@ std::string fileIn(const TypedOption& option)
     return {};
 }
 
+Result<std::vector<SlurmOption>> optionsOf(const std::vector<std::string>& texts, SlurmProgram of)
+{
+    std::vector<SlurmOption> options;
+    for (const std::string& text : texts) {
+        STAGEWRIGHT_TRY(auto option, parseSlurmOption(text, of));
+        options.push_back(std::move(option));
+    }
+    return options;
+}
+
 } // namespace
 
 Result<void> placeHonours(const Setup& setup)
@@ -46,18 +57,19 @@ Result<void> placeHonours(const Setup& setup)
         return fail(ErrorCode::Usage, "--keep-trace writes a file where the GPUs are, and it is not fetched",
                     "omit it, or record there by hand");
     STAGEWRIGHT_CHECK(slurmOptions(setup));
+    STAGEWRIGHT_CHECK(srunOptions(setup));
+    if (!setup.srun.empty() && setup.slurm.empty() && !(setup.torch() && inSlurmJob()))
+        return fail(ErrorCode::Usage, "--srun is for Slurm's srun, and there is no --slurm",
+                    "add --slurm KEY=VALUE, such as --slurm nodes=1");
     return {};
 }
 
 Result<std::vector<SlurmOption>> slurmOptions(const Setup& setup)
 {
-    std::vector<SlurmOption> options;
-    for (const std::string& text : setup.slurm) {
-        STAGEWRIGHT_TRY(auto option, parseSlurmOption(text));
-        options.push_back(std::move(option));
-    }
-    return options;
+    return optionsOf(setup.slurm, SlurmProgram::Sbatch);
 }
+
+Result<std::vector<SlurmOption>> srunOptions(const Setup& setup) { return optionsOf(setup.srun, SlurmProgram::Srun); }
 
 Result<TravelCall> travelCall(const std::string& verb, const std::vector<TypedOption>& typed,
                               const std::vector<std::string>& leftOut)

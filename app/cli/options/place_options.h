@@ -16,6 +16,7 @@ namespace stagewright {
 // Usage where options of record contradict the place.
 Result<void> placeHonours(const Setup& setup);
 Result<std::vector<SlurmOption>> slurmOptions(const Setup& setup);
+Result<std::vector<SlurmOption>> srunOptions(const Setup& setup);
 
 // The call as it was given, for the other end: without what says where and how it is shown here; files
 // that it reads are sent along.

@@ -72,6 +72,10 @@ Result<JobOrder> orderOf(const RecordSettings& settings, const Setup& setup, con
     STAGEWRIGHT_TRY(auto tasks, setup.torch() ? Result<int>(0) : tasksOf(settings, slurm, setup, queued));
     std::vector<std::string> leftOut;
     if (tasks > 0) leftOut = {"--processes", "--ranks-per-process"}; // srun starts them
+    if (!setup.torch()) {
+        STAGEWRIGHT_TRY(order.srun, srunOptions(setup));
+        leftOut.emplace_back("--srun");
+    }
     STAGEWRIGHT_TRY(auto call, travelCall("record", typed, leftOut));
     order.slurm = std::move(slurm);
     order.tasks = tasks;

@@ -7,10 +7,12 @@
 
 #include <fmt/core.h>
 
+#include "app/cli/options/place_options.h"
 #include "app/cli/options/run_access.h"
 #include "app/cli/progress_line.h"
 #include "app/cli/session.h"
 #include "app/cli/text/json.h"
+#include "app/launch/program_path.h"
 #include "app/launch/pythons.h"
 #include "app/launch/slurm/slurm_queue.h"
 #include "app/launch/titan_run.h"
@@ -137,9 +139,29 @@ Result<void> unreadable(Error error, const PreparedJob& one, Recording& recordin
     return {};
 }
 
+// The user's options of srun, as words.
+Result<std::vector<std::string>> srunWords(const Setup& setup)
+{
+    STAGEWRIGHT_TRY(const auto options, srunOptions(setup));
+    std::vector<std::string> words;
+    for (const SlurmOption& option : options) words.push_back(toWord(option));
+    return words;
+}
+
+// What starts a program where the ranks will be: nothing, where they are children of this one.
+std::vector<std::string> underSrun(const std::vector<std::string>& options)
+{
+    if (options.empty()) return {};
+    std::vector<std::string> words{programOnPath("srun"), "--nodes=1",  "--ntasks=1",
+                                   "--overlap",           "--mpi=none", "--quiet"};
+    words.insert(words.end(), options.begin(), options.end());
+    return words;
+}
+
 // Runs a job and stores what it traced. What stops it is in `recording`.
-Result<void> runJob(const PreparedJob& one, const PythonFound& python, std::int64_t before, std::int64_t total,
-                    const RecordSettings& settings, StepStreamWriter* stream, Session& session, Recording& recording)
+Result<void> runJob(const PreparedJob& one, const PythonFound& python, const std::vector<std::string>& srun,
+                    std::int64_t before, std::int64_t total, const RecordSettings& settings, StepStreamWriter* stream,
+                    Session& session, Recording& recording)
 {
     TorchRun run;
     run.python = python.path;
@@ -150,6 +172,7 @@ Result<void> runJob(const PreparedJob& one, const PythonFound& python, std::int6
         session.note(fmt::format("{}: ranks on {} nodes of the Slurm job, from {}", one.job.schedule.name,
                                  std::min<std::size_t>(run.nodes.size(), static_cast<std::size_t>(run.ranks)),
                                  run.nodes.front()));
+    run.srun = srun;
     run.warmup = one.job.warmup;
     run.timeoutSeconds = one.job.training.timeoutSeconds;
     run.onEvent = [&](const TorchEvent& event) {
@@ -248,8 +271,9 @@ Result<Recording> recordWithTorch(const RecordSettings& settings, const Setup& s
         STAGEWRIGHT_TRY(auto parsed, parseModelFile(setup.modelFile));
         std::tie(file, function) = std::move(parsed);
     }
-    STAGEWRIGHT_TRY(auto python,
-                    choosePython(setup.python, traitsOf(settings.training.backend).hasDevices, session.stop()));
+    STAGEWRIGHT_TRY(const auto srun, srunWords(setup));
+    STAGEWRIGHT_TRY(auto python, choosePython(setup.python, traitsOf(settings.training.backend).hasDevices,
+                                              session.stop(), underSrun(srun)));
     if (*python.version > newestTorch)
         session.warn(fmt::format("{}: PyTorch is {}; the driver was written for {} to {}", python.path, python.torch,
                                  toText(oldestTorch), toText(newestTorch)));
@@ -279,7 +303,7 @@ Result<Recording> recordWithTorch(const RecordSettings& settings, const Setup& s
     const auto total = each * static_cast<std::int64_t>(jobs.size());
     std::int64_t before = 0;
     for (const PreparedJob& one : jobs) {
-        auto ran = runJob(one, python, before, total, settings, stream.get(), session, recording);
+        auto ran = runJob(one, python, srun, before, total, settings, stream.get(), session, recording);
         if (!ran) recording.stopped = std::move(ran.error());
         if (recording.stopped) break;
         before += each;

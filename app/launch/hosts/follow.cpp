@@ -112,15 +112,16 @@ Result<Message> answerOf(HostLink& link, const std::stop_token& stop, bool* refu
 Result<Message> orderOf(const JobOrder& order, const std::optional<Host>& host)
 {
     STAGEWRIGHT_TRY(auto files, fileList(order.files));
-    Message slurm = Message::array();
-    for (const auto& [key, value] : order.slurm)
-        slurm.push_back(value.empty() ? key : fmt::format("{}={}", key, value));
+    Message slurm = Message::array(), srun = Message::array();
+    for (const SlurmOption& option : order.slurm) slurm.push_back(toSetting(option));
+    for (const SlurmOption& option : order.srun) srun.push_back(toSetting(option));
     return Message{{"do", "start"},
                    {"job", order.job.id},
                    {"arguments", order.arguments},
                    {"files", std::move(files)},
                    {"queued", order.job.slurm},
                    {"slurm", std::move(slurm)},
+                   {"srun", std::move(srun)},
                    {"tasks", order.tasks},
                    {"setup", host ? host->setup : std::vector<std::string>()}};
 }

@@ -11,6 +11,7 @@
 
 #include "app/launch/hosts/host_list.h"
 #include "app/launch/hosts/job_list.h"
+#include "app/launch/slurm/slurm_script.h"
 #include "schedules/base/result.h"
 
 namespace stagewright {
@@ -25,8 +26,9 @@ struct JobOrder {
     HostJob job;                        // with id, host, verb, file
     std::vector<std::string> arguments; // for the program there; "{file:N}", "{job}" is the job's folder
     std::vector<SentFile> files;
-    std::vector<std::pair<std::string, std::string>> slurm; // long options of sbatch, where the job goes to the queue
-    int tasks = 0;                                          // > 0: so many processes under srun, by MPI
+    std::vector<SlurmOption> slurm; // of sbatch, where the job goes to the queue
+    std::vector<SlurmOption> srun;  // of the program there
+    int tasks = 0;                  // > 0: so many processes under srun, by MPI
 };
 // The batch script that startJob() would submit, made there; nothing is started.
 Result<std::string> batchScriptOf(const JobOrder& order, const std::stop_token& stop = {});

@@ -174,7 +174,8 @@ bool isSubmitting(const std::string& folder)
 
 std::string batchText(const JobSetUp& job)
 {
-    return toText(BatchScript{job.name, job.folder, job.slurm, job.setup, job.command, job.tasks, job.queued});
+    return toText(
+        BatchScript{job.name, job.folder, job.slurm, job.srun, job.setup, job.command, job.tasks, job.queued});
 }
 
 Result<std::string> startJobFolder(const JobSetUp& job)

@@ -31,7 +31,8 @@ struct JobSetUp {
     std::string name;                 // in the queue
     std::vector<std::string> command; // program and arguments
     std::vector<std::string> setup;   // of the script
-    std::vector<SlurmOption> slurm;
+    std::vector<SlurmOption> slurm;   // of sbatch
+    std::vector<SlurmOption> srun;
     bool queued = false;
     int tasks = 0;
 };

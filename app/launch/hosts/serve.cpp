@@ -235,10 +235,13 @@ Result<void> HostServer::launch()
     job.tasks = static_cast<int>(std::min<std::uint64_t>(countOf(m_order, "tasks"), mostTasks));
     for (const Message& line : listOf(m_order, "setup"))
         if (line.is_string()) job.setup.push_back(line.get<std::string>());
-    for (const Message& option : listOf(m_order, "slurm")) {
-        STAGEWRIGHT_TRY(auto parsed, parseSlurmOption(option.is_string() ? option.get<std::string>() : std::string()));
-        job.slurm.push_back(std::move(parsed));
-    }
+    for (const auto& [name, of, into] :
+         {std::tuple("slurm", SlurmProgram::Sbatch, &job.slurm), std::tuple("srun", SlurmProgram::Srun, &job.srun)})
+        for (const Message& option : listOf(m_order, name)) {
+            STAGEWRIGHT_TRY(auto parsed,
+                            parseSlurmOption(option.is_string() ? option.get<std::string>() : std::string(), of));
+            into->push_back(std::move(parsed));
+        }
     if (flagOf(m_order, "script_only")) {
         answer({{"script", batchText(job)}});
         return {};

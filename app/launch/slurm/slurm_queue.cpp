@@ -223,10 +223,12 @@ Result<void> cancelBatch(const std::string& job)
     return fail(ErrorCode::Failed, fmt::format("scancel: {}", plainText(trimmed(said.err), 300)));
 }
 
+bool inSlurmJob() { return std::getenv("SLURM_JOB_ID") != nullptr; }
+
 Result<std::vector<std::string>> nodesOfThisJob()
 {
     const char* list = std::getenv("SLURM_JOB_NODELIST");
-    if (std::getenv("SLURM_JOB_ID") == nullptr || list == nullptr) return std::vector<std::string>{};
+    if (!inSlurmJob() || list == nullptr) return std::vector<std::string>{};
     STAGEWRIGHT_TRY(auto said, ask("scontrol", {"show", "hostnames", list}));
     if (!said.end.good())
         return fail(ErrorCode::Failed,

@@ -37,6 +37,7 @@ Result<void> cancelBatch(const std::string& job);
 
 // The nodes of the job that this program runs in, by name; empty where it runs in none, or on its only node.
 Result<std::vector<std::string>> nodesOfThisJob();
+bool inSlurmJob(); // whether this program runs in one
 
 // What squeue, sacct and scontrol say, read: for tests. Empty text: not known to that program.
 std::optional<SlurmState> readSqueue(const std::string& text);

@@ -13,9 +13,31 @@ namespace stagewright {
 namespace {
 
 constexpr std::size_t longestValue = 1000;
-constexpr auto own =
+// What the job sets itself, or what would make another program of it.
+constexpr auto ofSbatch =
     std::to_array<std::string_view>({"output", "error", "chdir", "wrap", "job-name", "open-mode", "array", "wait",
                                      "parsable", "test-only", "help", "version", "usage"});
+constexpr auto ofSrun = std::to_array<std::string_view>({"output",
+                                                         "error",
+                                                         "input",
+                                                         "chdir",
+                                                         "job-name",
+                                                         "open-mode",
+                                                         "ntasks",
+                                                         "nodes",
+                                                         "nodelist",
+                                                         "overlap",
+                                                         "kill-on-bad-exit",
+                                                         "unbuffered",
+                                                         "quiet",
+                                                         "label",
+                                                         "pty",
+                                                         "multi-prog",
+                                                         "jobid",
+                                                         "test-only",
+                                                         "help",
+                                                         "version",
+                                                         "usage"});
 
 // sbatch reads #SBATCH lines itself, with quotes as a shell's, and no expansion.
 std::string batchWord(const std::string& value)
@@ -33,31 +55,42 @@ bool hasOption(const std::vector<SlurmOption>& options, std::string_view key)
 
 } // namespace
 
-Result<SlurmOption> parseSlurmOption(const std::string& text)
+Result<SlurmOption> parseSlurmOption(const std::string& text, SlurmProgram of)
 {
+    const bool srun = of == SlurmProgram::Srun;
+    const std::string option = srun ? "--srun" : "--slurm";
     const KeyValue parts = keyValueOf(text);
     const std::string key(parts.key);
     const bool named = !key.empty() && key.front() != '-' &&
                        std::all_of(key.begin(), key.end(), [](char c) { return (c >= 'a' && c <= 'z') || c == '-'; });
     if (!named)
-        return fail(
-            ErrorCode::Usage,
-            fmt::format("--slurm {}: '{}' can't be an option of sbatch", plainText(text, 100), plainText(key, 100)),
-            "write a long option without dashes, such as nodes=2 or partition=gpu");
-    if (std::find(own.begin(), own.end(), key) != own.end())
-        return fail(ErrorCode::Usage, fmt::format("--slurm {}: the job sets it itself", key),
+        return fail(ErrorCode::Usage,
+                    fmt::format("{} {}: '{}' can't be an option of {}", option, plainText(text, 100),
+                                plainText(key, 100), srun ? "srun" : "sbatch"),
+                    srun ? "write a long option without dashes, such as container-image=FILE or mpi=pmi2"
+                         : "write a long option without dashes, such as nodes=2 or partition=gpu");
+    const auto isOwn = [&](const auto& own) { return std::find(own.begin(), own.end(), key) != own.end(); };
+    if (srun ? isOwn(ofSrun) : isOwn(ofSbatch))
+        return fail(ErrorCode::Usage, fmt::format("{} {}: the job sets it itself", option, key),
                     "leave it out; --script-only writes a script to edit");
     const std::string value(parts.value.value_or(""));
     if (const std::string why = whyNotSent(value); !why.empty())
-        return fail(ErrorCode::Usage, fmt::format("--slurm {}: {}", key, why), "leave it out");
+        return fail(ErrorCode::Usage, fmt::format("{} {}: {}", option, key, why), "leave it out");
     if (value.size() > longestValue)
-        return fail(ErrorCode::Usage, fmt::format("--slurm {}: a value of {} bytes; at most {} are sent", key,
+        return fail(ErrorCode::Usage, fmt::format("{} {}: a value of {} bytes; at most {} are sent", option, key,
                                                   value.size(), longestValue));
     if (parts.value && value.empty())
-        return fail(ErrorCode::Usage, fmt::format("--slurm {}= has no value", key),
+        return fail(ErrorCode::Usage, fmt::format("{} {}= has no value", option, key),
                     fmt::format("write {}=VALUE, or {} alone", key, key));
     return SlurmOption{key, value};
 }
+
+std::string toSetting(const SlurmOption& option)
+{
+    return option.second.empty() ? option.first : fmt::format("{}={}", option.first, option.second);
+}
+
+std::string toWord(const SlurmOption& option) { return "--" + toSetting(option); }
 
 std::string toText(const BatchScript& script)
 {
@@ -80,11 +113,13 @@ std::string toText(const BatchScript& script)
         for (const std::string& line : script.setup) text += line + "\n";
     }
     const std::string command = shellCommand(script.command);
-    if (script.queued && script.tasks > 0)
-        text += fmt::format("srun --ntasks={} --mpi=pmix --kill-on-bad-exit=0 {} >>log 2>&1 </dev/null\n", script.tasks,
-                            command);
-    else
-        text += command + " >>log 2>&1 </dev/null\n";
+    if (script.queued && (script.tasks > 0 || !script.srun.empty())) {
+        text += fmt::format("srun --ntasks={} ", std::max(1, script.tasks));
+        if (!hasOption(script.srun, "mpi")) text += script.tasks > 0 ? "--mpi=pmix " : "--mpi=none ";
+        text += "--kill-on-bad-exit=0 ";
+        for (const SlurmOption& option : script.srun) text += shellWord(toWord(option)) + " ";
+    }
+    text += command + " >>log 2>&1 </dev/null\n";
     text += "code=$?\n"
             "printf '{\"code\": %d}\\n' \"$code\" >ended.part && mv ended.part ended.json\n"
             "exit \"$code\"\n";
