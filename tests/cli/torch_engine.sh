@@ -102,7 +102,8 @@ expect_json 1500000 runs 0 step_time_without_profiler_ns
 expect_json 2000000 runs 0 step_time_with_profiler_ns
 expect_no_out warning
 expect_same "$(ls t.job | sort | tr '\n' ' ')" 'data.bin driver.py job.json logs pid0 pid1 schedule.csv traces weights.safetensors '
-sed -e "/^# engine\/workload\/\*\/torch_form.py$/{r $ROOT/engine/workload/gpt/torch_form.py" -e 'd}' "$ROOT/engine/torch/driver.py" >sources.py
+sed -e "/^# engine\/workload\/\*\/torch_form.py$/{r $ROOT/engine/workload/gpt/torch_form.py" -e 'd}' \
+    -e "/^# engine\/torch\/trace.py$/{r $ROOT/engine/torch/trace.py" -e 'd}' "$ROOT/engine/torch/driver.py" >sources.py
 expect_that 'the driver is the one of the sources' cmp -s t.job/driver.py sources.py
 expect_that 'a log of each rank' grep -q 'rank 1 is here' t.job/logs/rank1.log
 expect_that 'the order' stagewright diff t.job/schedule.csv <(stagewright schedules 1f1b -p 2 -m 4 --csv)

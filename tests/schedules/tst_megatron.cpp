@@ -4,6 +4,7 @@
 #include <random>
 
 #include <QtTest/QtTest>
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include "schedules/library/registry.h"
