@@ -36,6 +36,7 @@ tried --input-share --input-share 0.3
 tried --free-at-input --free-at-input 0.5
 tried --keep --keep 0.125
 tried --stage-layers --stage-layers 3,1
+tried --layout --layout 'Ettt|tL'
 tried --perturb --perturb rank=1:2
 tried --seed --seed 3
 tried --recompute --recompute all
@@ -74,6 +75,7 @@ tried --free-at-input --free-at-input 0.5
 tried --keep --keep 0.125
 tried --input-share --input-share 0.3
 tried --stage-layers --stage-layers 2,2
+tried --layout --layout 'Ett|ttL'
 tried --perturb --perturb jitter=0.1
 tried --replicas --replicas 2
 tried --shard --shard weights
