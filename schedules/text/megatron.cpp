@@ -128,7 +128,7 @@ Result<MegatronLayout> readMegatronLayout(std::string_view text, int ranks)
     }
     const std::size_t stages = out.stages.size();
     if (stages % static_cast<std::size_t>(ranks) != 0)
-        return refused(fmt::format("{} stages are no multiple of the {} ranks", stages, ranks),
+        return refused(fmt::format("{} stages can't be divided among {} ranks", stages, ranks),
                        "add or remove a |, or change --ranks");
     std::erase(plain, '|');
     if (plain.empty() || plain.front() != 'E' || embeddings != 1)

@@ -27,7 +27,7 @@ struct MegatronLayout {
     int chunks() const { return static_cast<int>(stages.size()) / ranks; }
     std::vector<int> layers() const; // by stage
 };
-// Errors (Usage), as Megatron-LM's: a character that is none of these; stages that are no multiple of the ranks; no E
+// Errors (Usage), as Megatron-LM's: a character that is none of these; stages that can't be divided among the ranks; no E
 // first or L last, or several of them; m before a t, in several stages, or not in the last chunk of its rank.
 // Precondition: ranks ≥ 1.
 Result<MegatronLayout> readMegatronLayout(std::string_view text, int ranks);

@@ -6,7 +6,7 @@ expect_code 0
 expect_same "$out" "$plain"
 
 # what it can't be, with the option's name
-for bad in 'Ettt|tt|L:no multiple of the 2 ranks' 'E tt|tL:is not one of' 'Et|t|m|L:multi-token prediction'; do
+for bad in "Ettt|tt|L:can't be divided among 2 ranks" 'E tt|tL:is not one of' 'Et|t|m|L:multi-token prediction'; do
     run stagewright simulate --schedule interleaved-1f1b -p 2 -m 4 --layout "${bad%%:*}"
     expect_code 2
     expect_err "--layout: .*${bad#*:}"

@@ -22,7 +22,7 @@ std::string holds(const MegatronLayout::Stage& stage)
 }
 
 // A word of the message of each refusal.
-const std::map<std::string, std::string> words{{"stages", "stages are no multiple"},
+const std::map<std::string, std::string> words{{"stages", "stages can't be divided"},
                                                {"character", "is not one of"},
                                                {"order", "comes after multi-token"},
                                                {"first", "(E) has to be first"},
@@ -84,7 +84,7 @@ private slots:
     {
         QTest::addColumn<QString>("text");
         QTest::addColumn<QString>("word");
-        QTest::newRow("nothing") << ""
+        QTest::newRow("nothing") << "|"
                                  << "(E) has to be first";
         QTest::newRow("two embeddings") << "E|EL"
                                         << "(E) has to be first";

@@ -38,7 +38,6 @@ Arguments argumentsOf(const MegatronOrder& order, const Schedule& schedule, cons
 {
     Arguments out;
     const std::vector<int> layers = layersOf(*request.run, schedule);
-    const std::string size = configured(*request.run, "microbatch_size");
     const int ranks = schedule.pipelineRanks();
     out.add("pipeline-model-parallel-size", std::to_string(ranks));
     if (!layers.empty()) {
@@ -48,28 +47,30 @@ Arguments argumentsOf(const MegatronOrder& order, const Schedule& schedule, cons
         out.add("num-virtual-stages-per-pipeline-rank", std::to_string(order.chunks));
     }
     if (order.chunks > 1) out.add("microbatch-group-size-per-virtual-pipeline-stage", std::to_string(order.group));
-    const int samples = wholesOf(size).value_or(std::vector<int>{1}).front();
-    out.add("micro-batch-size", std::to_string(samples));
-    out.add("global-batch-size", std::to_string(static_cast<long long>(samples) * schedule.microbatches));
+    if (const auto samples = wholeOf<long long>(configured(*request.run, "microbatch_size"))) {
+        out.add("micro-batch-size", std::to_string(*samples));
+        out.add("global-batch-size", std::to_string(*samples * schedule.microbatches));
+    }
     return out;
 }
 
 std::string scriptOf(const Schedule& schedule, const ExportRequest& request, const Arguments& arguments)
 {
     const bool known = !layersOf(*request.run, schedule).empty();
-    return fmt::format("# {} on {} ranks with {} microbatches for Megatron-LM; written by Stagewright from {}.\n"
-                       "# In the job's script:\n"
-                       "#     source this file\n"
-                       "#     torchrun ... pretrain_gpt.py \"${{MEGATRON_PIPELINE[@]}}\" ...\n"
-                       "# The global batch is of one replica: multiply it by the data-parallel size.\n{}"
-                       "MEGATRON_PIPELINE=(\n{})\n",
-                       schedule.name.empty() ? "A schedule" : schedule.name, schedule.pipelineRanks(),
-                       schedule.microbatches, request.source,
-                       known ? ""
-                             : fmt::format("# The layers of the model are unknown here: a multiple of {}, or a layout "
-                                           "with as many stages.\n",
-                                           schedule.stages),
-                       arguments.text);
+    return fmt::format(
+        "# {0} on {1} ranks with {2} microbatches for Megatron-LM; written by Stagewright from {3}.\n"
+        "# In the job's script:\n"
+        "#     source this file\n"
+        "#     torchrun ... pretrain_gpt.py \"${{MEGATRON_PIPELINE[@]}}\" ...\n"
+        "# The global batch is {2} microbatches times the data-parallel size; here it is of one replica.\n{4}"
+        "MEGATRON_PIPELINE=(\n{5})\n",
+        schedule.name.empty() ? "A schedule" : schedule.name, schedule.pipelineRanks(), schedule.microbatches,
+        request.source,
+        known ? ""
+              : fmt::format("# The layers of the model are unknown here: a multiple of {}, or a layout "
+                            "with as many stages.\n",
+                            schedule.stages),
+        arguments.text);
 }
 
 } // namespace
