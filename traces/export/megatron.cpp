@@ -1,4 +1,5 @@
 // The arguments with which Megatron-LM runs a schedule, as a Bash array to be sourced by the job's script.
+#include <cstdint>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -47,7 +48,7 @@ Arguments argumentsOf(const MegatronOrder& order, const Schedule& schedule, cons
         out.add("num-virtual-stages-per-pipeline-rank", std::to_string(order.chunks));
     }
     if (order.chunks > 1) out.add("microbatch-group-size-per-virtual-pipeline-stage", std::to_string(order.group));
-    if (const auto samples = wholeOf<long long>(configured(*request.run, "microbatch_size"))) {
+    if (const auto samples = wholeOf<std::int64_t>(configured(*request.run, "microbatch_size"))) {
         out.add("micro-batch-size", std::to_string(*samples));
         out.add("global-batch-size", std::to_string(*samples * schedule.microbatches));
     }
