@@ -21,6 +21,7 @@ enum class ColumnKind {
     Size,  // likewise in bytes
     Share, // 1 is 100 %
     Real,
+    Truth, // 1 is yes, 0 no
 };
 struct TableColumn {
     std::string key;   // "idle_ns"

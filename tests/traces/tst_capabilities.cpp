@@ -149,7 +149,7 @@ std::set<std::string> unknownFigures(const Run& run)
     std::set<std::string> out;
     const auto report = reportOf(run);
     if (!report) return {report.error().message};
-    for (const ReportFigure& figure : report->figures())
+    for (const document::Figure& figure : report->figures())
         if (!figure.unknown.empty()) out.insert(figure.key);
     return out;
 }
@@ -237,7 +237,7 @@ private slots:
         QCOMPARE(text(beyond(unknownTables(run), unknownTables(whole))), tables);
         const auto whyNot = unknownFigures(whole);
         const auto report = reportOf(run).value();
-        for (const ReportFigure& figure : report.figures())
+        for (const document::Figure& figure : report.figures())
             if (!figure.unknown.empty() && !whyNot.contains(figure.key))
                 QVERIFY2(QString::fromStdString(figure.unknown).contains(reason), figure.unknown.c_str());
     }
@@ -261,7 +261,7 @@ private slots:
     {
         const Run run = runWithout(Without::Ops);
         const auto report = reportOf(run, {.levers = true}).value();
-        for (const ReportFigure& figure : report.figures())
+        for (const document::Figure& figure : report.figures())
             QVERIFY2(figure.kind == ColumnKind::Size || !figure.unknown.empty(), figure.key.c_str());
         QVERIFY(report.sentences().empty() && !report.levers->simulated && gapSentences(run).empty());
         QVERIFY(!unknownTables(run).contains("device_time"));

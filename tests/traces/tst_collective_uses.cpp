@@ -163,14 +163,14 @@ private slots:
             QCOMPARE(*report->collectives[rank].reduced, 3000);
         }
         int found = 0;
-        for (const ReportFigure& figure : report->figures())
+        for (const document::Figure& figure : report->figures())
             if (figure.key == "sharing.gathers") found += static_cast<int>(figure.value);
         QCOMPARE(found, 16);
         const auto plain = reportOf(simulatedRun(makeSchedule("1f1b", Shape(4, 8)).value(),
                                                  CostModel::uniform(makeSchedule("1f1b", Shape(4, 8)).value()))
                                         .value());
         QVERIFY(plain->collectives.empty() && plain->collectiveUses.uses.empty());
-        for (const ReportFigure& figure : plain->figures()) QVERIFY(!figure.key.starts_with("sharing"));
+        for (const document::Figure& figure : plain->figures()) QVERIFY(!figure.key.starts_with("sharing"));
     }
 
     void slowReplicas()

@@ -83,7 +83,7 @@ private slots:
             const Run run = kernelsAlone(category);
             const auto figures = reportOf(run, {}).value().figures();
             const auto peak = std::find_if(figures.begin(), figures.end(),
-                                           [](const ReportFigure& figure) { return figure.key == "peak_activation"; });
+                                           [](const document::Figure& figure) { return figure.key == "peak_activation"; });
             QVERIFY(peak != figures.end());
             QCOMPARE(peak->unknown, std::string(category == MemoryCategory::Workspace
                                                     ? "the trace does not say what its memory is used for"
@@ -153,7 +153,7 @@ private slots:
         const auto report = reportOf(run, {.levers = true});
         QVERIFY2(report, report ? "" : report.error().message.c_str());
         QVERIFY2(QString::fromStdString(report->noOps).contains("rules"), report->noOps.c_str());
-        for (const ReportFigure& figure : report->figures()) QVERIFY2(!figure.unknown.empty(), figure.key.c_str());
+        for (const document::Figure& figure : report->figures()) QVERIFY2(!figure.unknown.empty(), figure.key.c_str());
         QVERIFY(report->sentences().empty());
         QVERIFY(!report->levers->simulated && !report->levers->reason.empty());
         for (const AnalysisInfo* analysis : allAnalyses()) {
@@ -198,7 +198,7 @@ private slots:
     {
         const auto report = reportOf(samples::simulatedRun("1f1b", 2, 4));
         QVERIFY(report && report->noOps.empty() && report->devices.empty());
-        for (const ReportFigure& figure : report->figures())
+        for (const document::Figure& figure : report->figures())
             if (figure.key == "makespan" || figure.key == "bubble_fraction") QVERIFY(figure.unknown.empty());
     }
 };

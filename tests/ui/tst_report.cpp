@@ -331,7 +331,7 @@ private slots:
             }
             // and all that the panel does not print
             const auto figures = view->figures->figures();
-            for (const ReportFigure& figure : figures) {
+            for (const document::Figure& figure : figures) {
                 QJsonValue value = json;
                 for (const QString& part : QString::fromStdString(figure.key).split(QLatin1Char('.')))
                     value = value.toObject()[part];

@@ -1,5 +1,6 @@
-// The analyses as tables: one file each, one line each in analyses.def. Listed there, an analysis is a table of
-// `report`, its JSON, SQL, the window's Tables and the HTML page (traces/report/tables.h).
+// The analyses: one file each, one line each in analyses.def. Listed there, what an analysis says, its rows, figures,
+// curves, sentence and marks, is in `report`, its JSON, the window's Tables and the HTML page, and its rows in SQL
+// (traces/report/tables.h).
 #pragma once
 
 #include <array>
@@ -10,6 +11,7 @@
 
 #include "schedules/base/result.h"
 #include "schedules/base/table.h"
+#include "traces/report/document/document.h"
 #include "traces/run/run.h"
 
 namespace stagewright {
@@ -20,6 +22,8 @@ struct AnalysisRows {
     std::vector<TableRow> rows;
     std::vector<SpanId> ops; // by row the span it is about, or noSpan; empty: rows are about none
     std::string sentence;    // what it comes to, below the table; may be empty
+    std::vector<document::Figure> figures = {}; // key figures, above the table: "share" is tables.NAME.figures.share
+    document::Marks marks = {};                 // what of it a picture of the timeline shows
 };
 
 // What is drawn of the rows as lines over the first column, such as the loss by step: columns of one unit.

@@ -50,18 +50,18 @@ public:
     {
     }
 
-    // figure: a key as ReportFigure::key.
-    std::string title(std::string_view figure) const { return findFigure(m_a, figure)->title; }
+    // figure: a key as document::Figure::key.
+    std::string title(std::string_view figure) const { return document::findFigure(m_a, figure)->title; }
     bool known(std::string_view figure, std::string key); // in both runs; notes it under the key if one lacks it
 
 private:
     Comparison& m_comparison;
-    std::vector<ReportFigure> m_a, m_b;
+    std::vector<document::Figure> m_a, m_b;
 };
 
 bool BothFigures::known(std::string_view figure, std::string key)
 {
-    const std::string &whyA = findFigure(m_a, figure)->unknown, &whyB = findFigure(m_b, figure)->unknown;
+    const std::string &whyA = document::findFigure(m_a, figure)->unknown, &whyB = document::findFigure(m_b, figure)->unknown;
     if (whyA.empty() && whyB.empty()) return true;
     const std::string why = whyA == whyB   ? "both runs: " + whyA
                             : whyA.empty() ? "run B: " + whyB

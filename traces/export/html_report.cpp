@@ -16,7 +16,7 @@
 #include "traces/format/atomic_file.h"
 #include "traces/format/format_registry.h"
 #include "traces/report/run_report.h"
-#include "traces/report/table_curves.h"
+#include "traces/report/table_document.h"
 #include "traces/run/run_facts.h"
 
 namespace stagewright {
@@ -133,21 +133,21 @@ std::string metaText(const Run& run, int step, const std::string& source)
 
 std::string headline(const Run& run, const RunReport& report)
 {
-    const std::vector<ReportFigure> figures = report.figures();
-    UnknownReasons reasons;
+    const std::vector<document::Figure> figures = report.figures();
+    document::UnknownReasons reasons;
     std::string out = "<dl class=\"headline\">\n";
     const auto add = [&](std::string_view key, const std::string& meaning) {
-        const ReportFigure& one = *findFigure(figures, key);
-        out += figure(one.title, figureText(one, report.units), one.unknown.empty() ? meaning : reasons.of(one));
+        const document::Figure& one = *document::findFigure(figures, key);
+        out += figure(one.title, document::textOf(one, report.units), one.unknown.empty() ? meaning : reasons.of(one));
     };
-    const auto text = [&](std::string_view key) { return figureText(*findFigure(figures, key), report.units); };
+    const auto text = [&](std::string_view key) { return document::textOf(*document::findFigure(figures, key), report.units); };
     add("bubble_fraction", "idle time over all ranks ÷ (ranks × the time of the ops)");
     add("whole_step", "from the start of the first op, gather or reduction of any rank to the end of the last, the "
                       "optimizer included");
     if (report.bubbles.outside() > 0)
         add("makespan", "from the start of the first to the end of the last busy span over all ranks");
     add("peak_activation", "the highest of any rank at any time in the step");
-    if (const ReportFigure& messages = *findFigure(figures, "overlap.messages");
+    if (const document::Figure& messages = *document::findFigure(figures, "overlap.messages");
         !messages.unknown.empty() || messages.value > 0)
         add("overlap.exposed_time", fmt::format("of {} in {} messages: the part while the receiving rank is idle",
                                                 text("overlap.comm_time"), text("overlap.messages")));

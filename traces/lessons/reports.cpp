@@ -49,7 +49,7 @@ Pairs analysedFigures(const Timeline& timeline, const RunReport& report)
     };
     Pairs out;
     std::vector<std::pair<std::string, Pairs>> groups;
-    for (const ReportFigure& figure : report.figures()) {
+    for (const document::Figure& figure : report.figures()) {
         Value value;
         if (!figure.unknown.empty()) {
         } else if (figure.kind == ColumnKind::Size) {

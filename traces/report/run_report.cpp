@@ -17,37 +17,6 @@
 
 namespace stagewright {
 
-int ReportFigure::fullestRank() const
-{
-    return byRank.empty() ? -1 : static_cast<int>(std::max_element(byRank.begin(), byRank.end()) - byRank.begin());
-}
-
-const ReportFigure* findFigure(const std::vector<ReportFigure>& figures, std::string_view key)
-{
-    const auto found =
-        std::find_if(figures.begin(), figures.end(), [key](const ReportFigure& figure) { return figure.key == key; });
-    return found == figures.end() ? nullptr : &*found;
-}
-
-std::string figureText(const ReportFigure& figure, const Units& units, TimeUnit unit)
-{
-    if (!figure.unknown.empty()) return "–";
-    switch (figure.kind) {
-    case ColumnKind::Time: return formatDuration(std::llround(figure.value), units.time, unit);
-    case ColumnKind::Size: return formatBytes(std::llround(figure.value), units.memory);
-    case ColumnKind::Share: return formatPercent(figure.value);
-    default: return shortNumber(figure.value);
-    }
-}
-
-std::string UnknownReasons::of(const ReportFigure& figure)
-{
-    if (figure.unknown.empty()) return {};
-    if (figure.unknown == m_last) return "unknown for the same reason";
-    m_last = figure.unknown;
-    return "unknown: " + figure.unknown;
-}
-
 std::vector<Bytes> RunReport::peaks(MemoryCategory category) const
 {
     std::vector<Bytes> out;
@@ -69,11 +38,11 @@ std::optional<Nanos> RunReport::linkLatency() const
 }
 
 // Adds figures by rank and their largest value; they are parts of the group "sharing".
-void RunReport::addCollectives(std::vector<ReportFigure>& out) const
+void RunReport::addCollectives(std::vector<document::Figure>& out) const
 {
     const auto add = [&](const char* key, const char* title, ColumnKind kind, const auto& of,
                          const char* unknown = "") {
-        ReportFigure figure{key, title, kind, 0, {}, "Collectives", unknown};
+        document::Figure figure{key, title, kind, 0, {}, "Collectives", unknown};
         for (const RankCollectives& rank : collectives) figure.byRank.push_back(static_cast<double>(of(rank)));
         if (figure.unknown.empty()) figure.value = *std::max_element(figure.byRank.begin(), figure.byRank.end());
         if (!figure.unknown.empty()) figure.byRank.clear();
@@ -107,14 +76,14 @@ void RunReport::addCollectives(std::vector<ReportFigure>& out) const
                        collectiveUses.uses.empty() ? "none runs beside compute" : ""});
 }
 
-std::vector<ReportFigure> RunReport::figures() const
+std::vector<document::Figure> RunReport::figures() const
 {
-    std::vector<ReportFigure> out;
+    std::vector<document::Figure> out;
     const auto add = [&](std::string key, std::string title, ColumnKind kind, double value,
-                         const char* formula) -> ReportFigure& {
-        return out.emplace_back(ReportFigure{std::move(key), std::move(title), kind, value, {}, formula, {}});
+                         const char* formula) -> document::Figure& {
+        return out.emplace_back(document::Figure{std::move(key), std::move(title), kind, value, {}, formula, {}});
     };
-    const auto time = [&](std::string key, std::string title, Nanos value, const char* formula) -> ReportFigure& {
+    const auto time = [&](std::string key, std::string title, Nanos value, const char* formula) -> document::Figure& {
         return add(std::move(key), std::move(title), ColumnKind::Time, static_cast<double>(value), formula);
     };
     // Without ops only what the trace itself names; a memory snapshot names nothing.
@@ -125,7 +94,8 @@ std::vector<ReportFigure> RunReport::figures() const
             return false;
         });
     const auto peak = [&](const char* key, const char* title, MemoryCategory category) {
-        ReportFigure& figure = add(key, title, ColumnKind::Size, static_cast<double>(largestPeak(category)), "Memory");
+        document::Figure& figure =
+            add(key, title, ColumnKind::Size, static_cast<double>(largestPeak(category)), "Memory");
         for (const Bytes bytes : peaks(category)) figure.byRank.push_back(static_cast<double>(bytes));
         if (!used) figure.unknown = noMemory.empty() ? std::string(noMemoryUses) : noMemory;
     };
@@ -147,13 +117,13 @@ std::vector<ReportFigure> RunReport::figures() const
             time(fmt::format("busy_by_kind.{}", rule.text), fmt::format("Busy: {}", rule.title),
                  byKind[static_cast<std::size_t>(rule.kind)], "A step");
     time("busy_by_cause.processing", "Busy: processing", bubbles.busy - contention, "Contention");
-    ReportFigure& off = time("busy_by_cause.contention", "Busy: contention", contention, "Contention");
+    document::Figure& off = time("busy_by_cause.contention", "Busy: contention", contention, "Contention");
     if (!cpuTime) off.unknown = "the run doesn't say how long its ops were on the processor";
     time("idle", "Idle", bubbles.idle, "Bubble");
     for (std::size_t c = 0; c < idleCauseCount; ++c) {
         const auto cause = static_cast<IdleCause>(c);
-        ReportFigure& part = time("idle_by_cause." + std::string(toText(cause)),
-                                  fmt::format("Idle: {}", titleOf(cause)), bubbles.byCause[c], "Idle by cause");
+        document::Figure& part = time("idle_by_cause." + std::string(toText(cause)),
+                                      fmt::format("Idle: {}", titleOf(cause)), bubbles.byCause[c], "Idle by cause");
         if (!bubbles.knows(cause)) part.unknown = bubbles.noArrivals;
     }
     const auto noArrivals = out.size();
@@ -166,7 +136,7 @@ std::vector<ReportFigure> RunReport::figures() const
     peak("weight_bytes", "Weights", MemoryCategory::Weights);
     if (!collectives.empty()) addCollectives(out);
     if (!noOps.empty())
-        for (ReportFigure& figure : out)
+        for (document::Figure& figure : out)
             if (figure.kind != ColumnKind::Size) figure.unknown = noOps;
     return out;
 }

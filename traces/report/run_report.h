@@ -21,37 +21,11 @@
 #include "traces/analysis/step_context.h"
 #include "traces/analysis/step_sample.h"
 #include "traces/report/baseline.h"
+#include "traces/report/document/document.h"
 #include "traces/report/tables.h"
 #include "traces/run/run.h"
 
 namespace stagewright {
-
-// A figure under its key of `report --json`; parts of a group are "idle_by_cause.order".
-struct ReportFigure {
-    std::string key;
-    std::string title;
-    ColumnKind kind = ColumnKind::Time; // Time, Size, Count or Share
-    double value = 0;                   // in ns, bytes, 1 or shares; of figures by rank the largest
-    std::vector<double> byRank;         // if there is one for each rank
-    std::string formula;                // its heading in docs/numbers.md
-    std::string unknown;                // why there is no value: a clause, lower case; empty: it is known
-
-    int fullestRank() const; // of figures by rank, the one with the largest value; −1: there is none
-};
-const ReportFigure* findFigure(const std::vector<ReportFigure>& figures, std::string_view key); // null: not among them
-// Its value as every rendering prints it, of figures by rank the largest: "27 units", "4 microbatches", "42", "27.3 %";
-// unknown: "–".
-std::string figureText(const ReportFigure& figure, const Units& units, TimeUnit unit = TimeUnit::Automatic);
-
-// Why figures listed one after another are unknown: "unknown: REASON", the same again "unknown for the same reason";
-// known: "".
-class UnknownReasons {
-public:
-    std::string of(const ReportFigure& figure);
-
-private:
-    std::string m_last;
-};
 
 struct RunReport {
     int step = 0; // the one the figures are of
@@ -87,12 +61,12 @@ struct RunReport {
     std::vector<Bytes> peaks(MemoryCategory category = MemoryCategory::Activations) const;
     Bytes
     largestPeak(MemoryCategory category = MemoryCategory::Activations) const; // over ranks, 0 where there is no memory
-    std::optional<Nanos> linkLatency() const;   // of the costs, where all links have the same
-    std::vector<ReportFigure> figures() const;  // in the order of `report --json`
-    std::vector<std::string> sentences() const; // the straggler and slow replicas, if there are any
+    std::optional<Nanos> linkLatency() const;      // of the costs, where all links have the same
+    std::vector<document::Figure> figures() const; // in the order of `report --json`
+    std::vector<std::string> sentences() const;    // the straggler and slow replicas, if there are any
 
 private:
-    void addCollectives(std::vector<ReportFigure>& figures) const;
+    void addCollectives(std::vector<document::Figure>& figures) const;
 };
 
 struct ReportOptions {

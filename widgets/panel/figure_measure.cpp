@@ -18,9 +18,9 @@ PanelSection::Tone toneOf(double change, double least, FigureMeasure::Good good)
 
 } // namespace
 
-QString shownFigure(const ReportFigure& figure, const Units& units)
+QString shownFigure(const document::Figure& figure, const Units& units)
 {
-    return QString::fromStdString(figureText(figure, units, timeUnit()));
+    return QString::fromStdString(document::textOf(figure, units, timeUnit()));
 }
 
 FigureMeasure::FigureMeasure(const Run& run, std::shared_ptr<const RunReport> figures, const QString& name)

@@ -11,7 +11,7 @@
 
 namespace stagewright {
 
-QString shownFigure(const ReportFigure& figure, const Units& units); // in the unit of time that the reader chose
+QString shownFigure(const document::Figure& figure, const Units& units); // in the unit of time that the reader chose
 
 class FigureMeasure {
 public:

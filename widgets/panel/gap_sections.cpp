@@ -51,7 +51,7 @@ void GapSections::setReport(std::shared_ptr<const Timeline> timeline, const std:
     m_timeline = std::move(timeline);
     m_measure.reset();
     m_units = figures ? figures->units : Units{};
-    m_figures = figures ? figures->figures() : std::vector<ReportFigure>();
+    m_figures = figures ? figures->figures() : std::vector<document::Figure>();
     m_report = figures ? std::shared_ptr<const BubbleReport>(figures, &figures->bubbles) : nullptr;
     m_cause.reset();
     fillCauses();
@@ -81,11 +81,11 @@ void GapSections::fillCauses()
     m_rows.clear();
     std::vector<IdleCause> causes;
     QStringList none, unknown;
-    const auto figureOf = [this](IdleCause cause) -> const ReportFigure& {
-        return *findFigure(m_figures, "idle_by_cause." + std::string(toText(cause)));
+    const auto figureOf = [this](IdleCause cause) -> const document::Figure& {
+        return *document::findFigure(m_figures, "idle_by_cause." + std::string(toText(cause)));
     };
     for (std::size_t c = 0; m_report != nullptr && c < idleCauseCount; ++c) {
-        const ReportFigure& figure = figureOf(static_cast<IdleCause>(c));
+        const document::Figure& figure = figureOf(static_cast<IdleCause>(c));
         if (figure.unknown.empty() && figure.value != 0) continue;
         (figure.unknown.empty() ? none : unknown) << words(titleOf(static_cast<IdleCause>(c))).toLower();
     }

@@ -62,7 +62,7 @@ private:
     PanelSection *m_causes, *m_longest, *m_selected;
     std::shared_ptr<const Timeline> m_timeline;
     std::shared_ptr<const BubbleReport> m_report;
-    std::vector<ReportFigure> m_figures;
+    std::vector<document::Figure> m_figures;
     std::shared_ptr<const LeverTable> m_levers;
     Units m_units;
     std::shared_ptr<const FigureMeasure> m_measure;

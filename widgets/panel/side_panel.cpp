@@ -159,10 +159,10 @@ void SidePanel::fillFigures()
     fillCommunication();
 }
 
-const ReportFigure& SidePanel::figure(std::string_view key) const { return *findFigure(m_all, key); }
+const document::Figure& SidePanel::figure(std::string_view key) const { return *document::findFigure(m_all, key); }
 
-void SidePanel::addFigure(PanelSection& section, const ReportFigure& figure, const QString& meaning, const QString& of,
-                          const QString& more)
+void SidePanel::addFigure(PanelSection& section, const document::Figure& figure, const QString& meaning,
+                          const QString& of, const QString& more)
 {
     const bool known = figure.unknown.empty();
     const QString value = shownFigure(figure, m_units);
@@ -305,7 +305,7 @@ void SidePanel::tellOverSteps(PanelSection& section, std::string_view of, const 
     const FigureSample* sample = filtered() ? nullptr : m_figures->overSteps.find(key);
     if (sample == nullptr || sample->low == sample->high) return;
     const auto text = [&](double value) {
-        ReportFigure shown = figure(of);
+        document::Figure shown = figure(of);
         shown.value = value;
         return shownFigure(shown, m_units);
     };
@@ -439,7 +439,7 @@ void SidePanel::fillMemory()
 {
     m_memory->clear();
     m_memory->setVisible(true);
-    const ReportFigure &peak = figure("peak_activation"), &weights = figure("weight_bytes");
+    const document::Figure &peak = figure("peak_activation"), &weights = figure("weight_bytes");
     const Bytes most = std::llround(peak.value);
     QString byRank;
     for (std::size_t r = 0; peak.unknown.empty() && r < peak.byRank.size(); ++r)
@@ -562,9 +562,9 @@ void SidePanel::fillDevices()
 // Each figure is that of the rank with the most of it.
 void SidePanel::fillCollectives()
 {
-    if (findFigure(m_all, "sharing.gathers") == nullptr) return;
+    if (document::findFigure(m_all, "sharing.gathers") == nullptr) return;
     const auto count = [this](const char* key, const char* received, const QString& meaning) {
-        const ReportFigure &calls = figure(key), &bytes = figure(received);
+        const document::Figure &calls = figure(key), &bytes = figure(received);
         if (!calls.unknown.empty() || calls.value == 0) return;
         const bool sized = bytes.unknown.empty() && bytes.value > 0;
         addFigure(*m_communication, calls, meaning, {},
@@ -589,8 +589,8 @@ void SidePanel::fillCollectives()
 
 void SidePanel::fillCommunication()
 {
-    const ReportFigure &messages = figure("overlap.messages"), &time = figure("overlap.comm_time"),
-                       &hidden = figure("overlap.hidden_time"), &exposed = figure("overlap.exposed_time");
+    const document::Figure &messages = figure("overlap.messages"), &time = figure("overlap.comm_time"),
+                           &hidden = figure("overlap.hidden_time"), &exposed = figure("overlap.exposed_time");
     // without ops the reason is in the section Schedule
     const bool shown = m_figures->noOps.empty() && (!messages.unknown.empty() || messages.value > 0);
     m_communication->setVisible(shown || !m_figures->collectives.empty());

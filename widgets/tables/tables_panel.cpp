@@ -7,7 +7,7 @@
 #include <QSplitter>
 #include <QVBoxLayout>
 
-#include "traces/report/table_curves.h"
+#include "traces/report/table_document.h"
 #include "widgets/device/figure_table.h"
 #include "widgets/literals.h"
 #include "widgets/sentence.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "app/cli/text/run_json.h"
+#include "app/cli/text/json.h"
 #include "schedules/base/result.h"
 
 namespace stagewright {

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "app/cli/text/comparison_text.h"
+#include "app/cli/text/document_json.h"
 #include "app/cli/text/run_json.h"
 #include "schedules/base/step_number.h"
 #include "traces/run/run_facts.h"
@@ -10,6 +11,15 @@
 namespace stagewright {
 
 namespace {
+
+Json idleJson(const IdleByCause& byCause, const Units& units)
+{
+    Json object = Json::object();
+    for (std::size_t i = 0; i < idleCauseCount; ++i)
+        object[std::string(toText(static_cast<IdleCause>(i)))] = timeJson(byCause[i], units);
+    return object;
+}
+
 
 // Times of a pair of runs: in its time_unit, and in whole nanoseconds where that is the unit. Null where the units
 // differ.

@@ -8,9 +8,9 @@
 
 #include <fmt/core.h>
 
-#include "app/cli/text/run_text.h"
+#include "app/cli/text/document_text.h"
+#include "app/cli/text/figures.h"
 #include "app/cli/text/table.h"
-#include "app/cli/text/table_report.h"
 #include "traces/compare/device_tables.h"
 #include "traces/report/run_report.h"
 #include "traces/run/run_facts.h"
@@ -20,6 +20,19 @@ namespace stagewright {
 namespace {
 
 using Align = Table::Align;
+
+std::string metricText(double value, const std::string& unit, bool withSign, const Units& units)
+{
+    const char* plus = withSign && value > 0 ? "+" : "";
+    if (unit == "ns") return fmt::format("{}{}", plus, units.timeText(std::llround(value)));
+    if (unit == "bytes") return fmt::format("{}{}", plus, units.memoryText(std::llround(value)));
+    if (unit == "fraction") {
+        if (withSign) return withTrueMinus(fmt::format("{:+.1f} points", 100 * value));
+        return formatPercent(value);
+    }
+    return fmt::format("{}{}{}{}", plus, shortNumber(value, 4), unit.empty() ? "" : " ", unit);
+}
+
 
 char letter(std::size_t run) { return static_cast<char>('A' + run); }
 

@@ -142,6 +142,14 @@ Json& Json::operator[](std::string_view key)
     return std::get<Members>(m_value).emplace_back(std::string(key), Json()).second;
 }
 
+Json& Json::operator[](std::size_t index)
+{
+    if (isNull()) m_value.emplace<Items>();
+    auto& items = std::get<Items>(m_value);
+    if (index >= items.size()) items.resize(index + 1);
+    return items[index];
+}
+
 void Json::push_back(Json value)
 {
     if (isNull()) m_value.emplace<Items>();

@@ -67,6 +67,7 @@ public:
     const Json* find(std::string_view key) const; // null: it is not an object or has no such key
     const Members& members() const;               // of an object
     Json& operator[](std::string_view key);       // an object's, null before; a null becomes an object
+    Json& operator[](std::size_t index);          // an array's, nulls up to it where it is shorter; likewise
     void push_back(Json value);                   // to an array; a null becomes one
     Json& back();                                 // of an array that is not empty
     void update(Json object);                     // its keys replace those of the same name, or are added at the end

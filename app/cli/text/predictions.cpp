@@ -5,13 +5,9 @@
 
 #include <fmt/core.h>
 
-#include "app/cli/text/table.h"
-
 namespace stagewright {
 
 namespace {
-
-using Align = Table::Align;
 
 std::optional<Bytes> largest(const std::vector<Bytes>& peaks)
 {
@@ -41,61 +37,44 @@ Result<std::vector<WhatIfRow>> answerWhatIfs(const Schedule& schedule, const Cos
     return rows;
 }
 
-std::string whatIfText(const std::vector<WhatIfRow>& rows, const Units& units, bool colour)
+document::Section whatIfSection(const std::vector<WhatIfRow>& rows)
 {
-    Table table({{"change"},
-                 {"time", Align::Right},
-                 {"now", Align::Right},
-                 {"", Align::Right},
-                 {"bubble", Align::Right},
-                 {"now", Align::Right},
-                 {"peak", Align::Right},
-                 {"now", Align::Right}});
-    std::string faults;
+    using namespace document;
+    document::Section section{"What if"};
+    document::Table table{
+        "what_if.#",
+        {TableColumn{"change", "change"}, TableColumn{"makespan_after", "time", ColumnKind::Time},
+         TableColumn{"makespan_before", "now", ColumnKind::Time}, Column({{}, {}, ColumnKind::Share}, Sign::Relative),
+         TableColumn{"bubble_fraction_after", "bubble", ColumnKind::Share},
+         TableColumn{"bubble_fraction_before", "now", ColumnKind::Share}, TableColumn{{}, "peak", ColumnKind::Size},
+         TableColumn{{}, "now", ColumnKind::Size}, unshown("peak_activation_before"), unshown("peak_activation_after"),
+         unshown("microbatches_before"), unshown("microbatches_after"), unshown("error")}};
     for (const WhatIfRow& row : rows) {
         const WhatIfAnswer& answer = row.answer;
-        if (!row.fault.empty()) {
-            table.add({row.question, "none", units.timeText(answer.makespanBefore), "", "",
-                       formatPercent(answer.bubbleBefore), "", units.memoryText(largest(answer.peakBefore))},
-                      Tint::Bad);
-            faults += fmt::format("{}: {}\n", row.question, row.fault);
-            continue;
-        }
-        const double change =
-            answer.makespanBefore > 0
-                ? static_cast<double>(answer.makespanAfter) / static_cast<double>(answer.makespanBefore) - 1
-                : 0;
-        table.add({row.question, units.timeText(answer.makespanAfter), units.timeText(answer.makespanBefore),
-                   formatChange(change), formatPercent(answer.bubbleAfter), formatPercent(answer.bubbleBefore),
-                   units.memoryText(largest(answer.peakAfter)), units.memoryText(largest(answer.peakBefore))});
+        const bool known = row.fault.empty();
+        const auto after = [known](auto value) { return known ? TableCell(value) : TableCell(); };
+        table.rows.push_back(
+            {{row.question, after(answer.makespanAfter), answer.makespanBefore,
+              known && answer.makespanBefore > 0
+                  ? TableCell(static_cast<double>(answer.makespanAfter) / static_cast<double>(answer.makespanBefore) -
+                              1)
+                  : TableCell(),
+              after(answer.bubbleAfter), answer.bubbleBefore, known ? cellOf(largest(answer.peakAfter)) : TableCell(),
+              cellOf(largest(answer.peakBefore)), TableCell(), TableCell(), std::int64_t(answer.microbatchesBefore),
+              numberCell(answer.microbatchesAfter, known), textCell(row.fault)},
+             known ? Tone::Plain : Tone::Bad});
     }
-    return table.text(colour) + faults;
-}
-
-Json whatIfJson(const std::vector<WhatIfRow>& rows, const Units& units)
-{
-    const auto time = [&](Nanos nanos) { return units.shares() ? Json(units.timeValue(nanos)) : Json(nanos); };
-    const auto memory = [&](const std::vector<Bytes>& peaks) {
-        if (peaks.empty()) return Json(nullptr);
-        Json out = Json::array();
-        for (const Bytes peak : peaks) out.push_back(units.memory != 1 ? Json(units.memoryValue(peak)) : Json(peak));
-        return out;
-    };
-    Json out = Json::array();
-    for (const WhatIfRow& row : rows) {
-        const auto known = [&](Json value) { return row.fault.empty() ? std::move(value) : Json(nullptr); };
-        out.push_back({{"change", row.question},
-                       {"makespan_before", time(row.answer.makespanBefore)},
-                       {"makespan_after", known(time(row.answer.makespanAfter))},
-                       {"bubble_fraction_before", row.answer.bubbleBefore},
-                       {"bubble_fraction_after", known(row.answer.bubbleAfter)},
-                       {"peak_activation_before", memory(row.answer.peakBefore)},
-                       {"peak_activation_after", known(memory(row.answer.peakAfter))},
-                       {"microbatches_before", row.answer.microbatchesBefore},
-                       {"microbatches_after", known(row.answer.microbatchesAfter)},
-                       {"error", textOrNull(row.fault)}});
+    section.add(std::move(table));
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        const auto peaks = [&](const char* key, const std::vector<Bytes>& of) {
+            if (!of.empty())
+                section.add(listOf(fmt::format("what_if.{}.{}", i, key), ColumnKind::Size, {of.begin(), of.end()}));
+        };
+        peaks("peak_activation_before", rows[i].answer.peakBefore);
+        if (rows[i].fault.empty()) peaks("peak_activation_after", rows[i].answer.peakAfter);
+        if (!rows[i].fault.empty()) section.say(fmt::format("{}: {}", rows[i].question, rows[i].fault));
     }
-    return out;
+    return section;
 }
 
 } // namespace stagewright

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "app/cli/text/run_json.h"
 #include "schedules/plan/what_if.h"
+#include "traces/report/document/document.h"
 
 namespace stagewright {
 
@@ -18,7 +18,6 @@ struct WhatIfRow {
 Result<std::vector<WhatIfRow>> answerWhatIfs(const Schedule& schedule, const CostModel& costs,
                                              const std::vector<std::string>& questions, const Channels& channels = {},
                                              const std::optional<Lowering>& lowering = {});
-std::string whatIfText(const std::vector<WhatIfRow>& rows, const Units& units, bool colour);
-Json whatIfJson(const std::vector<WhatIfRow>& rows, const Units& units);
+document::Section whatIfSection(const std::vector<WhatIfRow>& rows); // under "what_if"
 
 } // namespace stagewright

@@ -5,10 +5,12 @@
 #include "app/cli/command.h"
 #include "app/cli/progress_line.h"
 #include "app/cli/session.h"
-#include "app/cli/text/table_report.h"
+#include "app/cli/text/document_json.h"
+#include "app/cli/text/document_text.h"
 #include "schedules/survey/survey.h"
 #include "traces/export/plot_svg.h"
 #include "traces/format/atomic_file.h"
+#include "traces/report/table_document.h"
 
 namespace stagewright {
 
@@ -85,26 +87,27 @@ Result<int> runExplore(const ExploreChoice& options, Session& session)
     auto answer = survey->answer(*question, session.reporter("points"));
     session.progress().clear();
     if (!answer) return tl::unexpected(std::move(answer.error()));
+    document::Document document{{}, {}, answer->units};
+    for (const SurveyTable& table : answer->tables)
+        document.sections.push_back(tableSection(table, "tables." + table.name, answer->units));
     if (session.json) {
-        Json fields = Json::object(), tables = Json::object();
+        Json fields = Json::object();
         for (const SurveyField& field : survey->fields()) {
             const Json number = numberJson(field, question->real(field.name));
             fields[field.name] = number.isNull() ? Json(question->text(field.name)) : number;
         }
-        for (const SurveyTable& table : answer->tables) tables[table.name] = tableJson(table, answer->units);
-        session.answer({{"survey", std::string(survey->name)},
-                        {"question", std::move(fields)},
-                        {"setup", answer->setup},
-                        {"tables", std::move(tables)},
-                        {"interrupted", !answer->complete}});
+        Json object{{"survey", std::string(survey->name)},
+                    {"question", std::move(fields)},
+                    {"setup", answer->setup},
+                    {"interrupted", !answer->complete}};
+        object.update(documentJson(document));
+        session.answer(object);
     }
     if (options.csv) {
         const SurveyTable& table = answer->tables.front();
         session.out(csvOf(table.columns, table.rows, answer->units));
     } else {
-        session.out(answer->setup + "\n");
-        for (const SurveyTable& table : answer->tables)
-            session.out("\n" + table.title + "\n" + tableText(table, answer->units, session.colourOut()));
+        session.out(answer->setup + "\n\n" + documentText(document, {session.colourOut()}));
     }
     if (!options.svg.empty()) {
         if (answer->plot.empty())

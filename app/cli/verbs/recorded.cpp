@@ -9,11 +9,12 @@
 #include "app/cli/progress_line.h"
 #include "app/cli/session.h"
 #include "app/cli/text/channel_json.h"
+#include "app/cli/text/document_json.h"
 #include "app/cli/text/figures.h"
 #include "app/cli/text/run_json.h"
-#include "app/cli/text/run_text.h"
 #include "app/cli/text/table.h"
 #include "schedules/base/median.h"
+#include "traces/report/run_document.h"
 
 namespace stagewright {
 
@@ -103,7 +104,7 @@ Result<void> tell(const std::string& path, const Recording& recording, Session& 
         STAGEWRIGHT_TRY(auto stored, readRunForReport(*file, std::to_string(id), -1));
         auto figures = reportOf(stored.run);
         if (!figures) return tl::unexpected(std::move(figures.error()).with(describe(stored)));
-        Json object = runJson(stored.run, *figures);
+        Json object = documentJson(runDocument(stored.run, *figures));
         object["file"] = path;
         if (recording.stall && recording.stalledRun == id) addDeadlockJson(object, *recording.stall);
         runs.push_back(std::move(object));

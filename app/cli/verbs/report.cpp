@@ -8,17 +8,14 @@
 #include "app/cli/options/run_access.h"
 #include "app/cli/options/setup_options.h"
 #include "app/cli/session.h"
-#include "app/cli/text/lever_text.h"
+#include "app/cli/text/document_json.h"
+#include "app/cli/text/document_text.h"
 #include "app/cli/text/predictions.h"
-#include "app/cli/text/run_json.h"
-#include "app/cli/text/run_text.h"
-#include "app/cli/text/table.h"
-#include "app/cli/text/table_report.h"
 #include "schedules/execute/perturb.h"
 #include "schedules/text/draw_text.h"
 #include "traces/fit/executed_run.h"
-#include "traces/fit/fit_costs.h"
-#include "traces/run/note_text.h"
+#include "traces/report/run_document.h"
+#include "traces/report/table_document.h"
 #include "traces/run/run_facts.h"
 
 namespace stagewright {
@@ -40,6 +37,7 @@ struct ReportChoice {
 };
 
 constexpr std::size_t mostKernels = 25;
+constexpr std::size_t allRows = std::numeric_limits<std::size_t>::max();
 constexpr const char* allTables = "all";
 
 std::vector<std::string> tableNames()
@@ -70,14 +68,6 @@ Result<StoredRun> readWhatIsAsked(const RunReference& reference, const ReportCho
     return stored && !options.whatIf.empty() && !stored->run.costs ? readRun(reference) : std::move(stored);
 }
 
-Json tablesJson(const StepContext& context, const std::vector<std::string>& names)
-{
-    if (names.empty()) return nullptr;
-    Json out = Json::object();
-    for (const std::string& name : names) out[name] = tableJson(reportTable(*findAnalysis(name), context));
-    return out;
-}
-
 Result<std::vector<RequirementCheck>> checkRequirements(const std::vector<Requirement>& requirements,
                                                         const Json& object)
 {
@@ -102,6 +92,36 @@ bool tellChecks(const std::vector<RequirementCheck>& checks, Session& session)
             session.unmet("budget not met: " + check.sentence);
     }
     return all;
+}
+
+void addTables(document::Document& document, const StepContext& context, const std::vector<std::string>& names,
+               const std::string& place = {}, std::size_t mostRows = allRows)
+{
+    for (const std::string& name : names)
+        document.sections.push_back(
+            tableSection(reportTable(*findAnalysis(name), context), place.empty() ? place : place + name, mostRows));
+}
+
+// Beyond the run's own report: what the devices did, slack, the file.
+void addSections(document::Document& document, const StepContext& context, const RunReport& figures,
+                 const ReportChoice& options, const StoredRun& stored)
+{
+    const Run& run = stored.run;
+    const bool ops = figures.noOps.empty(), devices = !figures.devices.empty();
+    for (const std::string& name : tablesOf(ReportPart::Device)) {
+        document.add().fact(name, std::string());
+        if (!devices) continue;
+        document.sections.push_back(tableSection(reportTable(*findAnalysis(name), context), name, allRows));
+        document.sections.back().shown = !ops && findAnalysis(name)->unknown(run).empty();
+    }
+    if (options.kernels || (!ops && devices)) addTables(document, context, kernelTables(run), {}, mostKernels);
+    document.add().fact("device", std::string());
+    if (options.kernels) document.sections.push_back(kernelsSection(context, "device"));
+    if (options.slack) addTables(document, context, {"slack_by_kind"});
+    document.add().fact("slack", std::string());
+    if (options.slack) document.sections.push_back(slackSection(context, "slack"));
+    document.add().fact("file", stored.file);
+    document.add().fact("tables", std::string());
 }
 
 Result<int> runReport(const ReportChoice& options, Session& session)
@@ -155,22 +175,27 @@ Result<int> runReport(const ReportChoice& options, Session& session)
         }
     }
 
-    Json object;
+    RunDocumentOptions parts;
+    parts.context = &context;
+    parts.explained = static_cast<std::size_t>(options.gaps);
+    parts.notes = &stored.notes;
+    document::Document document = runDocument(run, *figures, parts);
+    addSections(document, context, *figures, options, stored);
+    if (residuals) addTables(document, context, {"residuals"});
+    if (residuals) document.sections.push_back(residualsSection(context, *residuals, "residuals"));
+    if (!residuals) document.add().fact("residuals", std::string());
+    addTables(document, context, tablesAsked(options), "tables.");
+    document.add().fact("revealed", secret);
+    if (options.reveal) document.sections[1].say(fmt::format("the secret disturbance is {}", secret));
+    if (answers.empty())
+        document.add().fact("what_if", std::string());
+    else
+        document.sections.push_back(whatIfSection(answers));
+
     std::vector<RequirementCheck> checks; // before anything is printed: a wrong key prints nothing else
+    Json object;
     if (session.json || !requirements.empty()) {
-        object = runJson(run, *figures);
-        object["file"] = stored.file;
-        object["gaps"] = gapsJson(context, *figures, static_cast<std::size_t>(options.gaps));
-        object["notes"] = notesJson(stored.notes);
-        for (const std::string& name : tablesOf(ReportPart::Device))
-            object[name] =
-                figures->devices.empty() ? Json(nullptr) : tableJson(reportTable(*findAnalysis(name), context));
-        object["device"] = options.kernels ? kernelsJson(context) : Json(nullptr);
-        object["slack"] = options.slack ? slackJson(context) : Json(nullptr);
-        object["residuals"] = residuals ? residualsJson(context, *residuals) : Json(nullptr);
-        object["tables"] = tablesJson(context, tablesAsked(options));
-        object["revealed"] = options.reveal ? Json(secret) : Json(nullptr);
-        object["what_if"] = options.whatIf.empty() ? Json(nullptr) : whatIfJson(answers, figures->units);
+        object = documentJson(document);
         STAGEWRIGHT_TRY(checks, checkRequirements(requirements, object));
     }
     if (session.json) {
@@ -183,60 +208,10 @@ Result<int> runReport(const ReportChoice& options, Session& session)
         session.answer(object);
         return kept ? ExitDone : ExitDoesNotHold;
     }
-    const bool colour = session.colourOut();
-    const auto heading = [&](const char* text) { session.out("\n" + tinted(text, Tint::Bold, colour) + "\n"); };
-    session.out(headlineText(run, *figures, colour));
-    if (options.reveal) session.out(fmt::format("the secret disturbance is {}\n", secret));
-    const bool ops = figures->noOps.empty();
-    if (ops) session.out("\n" + leversText(*figures->levers, figures->units, colour));
-    if (run.info.state != RunState::Complete)
-        session.out(tinted(fmt::format("this run is {}: its {} are complete\n", toText(run.info.state),
-                                       plural(run.info.steps, "step")),
-                           Tint::Warn, colour));
-    if (!run.info.note.empty()) session.out(fmt::format("note: {}\n", run.info.note));
-    if (!stored.notes.empty()) {
-        heading("notes");
-        for (const Note& note : stored.notes)
-            session.out(fmt::format("{}: {}{}\n", placeText(note, run.timeline->timeUnit()), note.text,
-                                    note.fromRun != 0 ? fmt::format("  (from run {})", note.fromRun) : ""));
-    }
-    if (ops) {
-        heading("timeline");
-        session.out(drawTimeline(*run.timeline, figures->step, session.columns(), colour));
-        heading("bubbles");
-        session.out(idleText(*figures, colour));
-        if (const std::string gaps = largestGapsText(context, *figures, static_cast<std::size_t>(options.gaps));
-            !gaps.empty()) {
-            heading("largest gaps");
-            session.out(gaps);
-        }
-    }
-    if (!figures->memory.empty()) {
-        heading("memory at its peak");
-        session.out(memoryText(*figures, colour));
-    }
-    if (ops) session.out("\n" + overlapText(*figures) + "\n" + criticalPathText(run, *figures));
-    const auto printTables = [&](const std::vector<std::string>& names, std::size_t mostRows) {
-        for (const std::string& name : names) {
-            const ReportTable table = reportTable(*findAnalysis(name), context);
-            heading(inLine(std::string(table.analysis->title)).c_str());
-            session.out(tableText(table, figures->units, colour, mostRows));
-        }
-    };
-    if (!ops && !figures->devices.empty()) {
-        std::vector<std::string> known;
-        for (const std::string& name : tablesOf(ReportPart::Device))
-            if (findAnalysis(name)->unknown(run).empty()) known.push_back(name);
-        printTables(known, std::numeric_limits<std::size_t>::max());
-    }
-    if (options.kernels || (!ops && !figures->devices.empty())) printTables(kernelTables(run), mostKernels);
-    if (options.slack) printTables({"slack_by_kind"}, std::numeric_limits<std::size_t>::max());
-    if (residuals) printTables({"residuals"}, std::numeric_limits<std::size_t>::max());
-    printTables(tablesAsked(options), std::numeric_limits<std::size_t>::max());
-    if (!answers.empty()) {
-        heading("what if");
-        session.out(whatIfText(answers, figures->units, colour));
-    }
+    session.out(documentText(document, {session.colourOut(), [&](const document::Marks&) {
+                                            return drawTimeline(*run.timeline, figures->step, session.columns(),
+                                                                session.colourOut());
+                                        }}));
     return tellChecks(checks, session) ? ExitDone : ExitDoesNotHold;
 }
 

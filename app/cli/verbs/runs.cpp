@@ -7,9 +7,11 @@
 #include "app/cli/options/run_access.h"
 #include "app/cli/progress_line.h"
 #include "app/cli/session.h"
+#include "app/cli/text/document_json.h"
 #include "app/cli/text/figures.h"
 #include "app/cli/text/run_json.h"
 #include "app/cli/text/table.h"
+#include "traces/report/run_document.h"
 #include "traces/run/note_text.h"
 #include "traces/run/run_facts.h"
 
@@ -135,16 +137,18 @@ struct Made {
 Made madeWith(const RunFile::ListedRun& listed)
 {
     const Run& run = listed.run;
-    Made out{
-        configured(run, "model"), configured(run, "microbatch_size"), linkLatencyText(run), {}, madeUnderJson(run)};
+    Made out{configured(run, "model"), configured(run, "microbatch_size"), linkLatencyText(run), {}, Json::object()};
     const auto add = [&out](const std::string& words) { out.under += (out.under.empty() ? "" : "; ") + words; };
     if (const std::string place = trainedBy(run); !place.empty()) add(place);
     if (const std::string perturb = configured(run, "perturb"); !perturb.empty()) add(perturb);
     if (const std::string links = emulatedLinksText(run); !links.empty()) add("links " + links);
     const Units units{listed.timeUnit, listed.memoryUnit};
+    document::Section conditions;
+    addConditions(conditions, run);
+    addJson(out.json, conditions, units);
     const auto cap = memoryCapOf(run);
     if (cap) add("at most " + units.memoryText(*cap));
-    out.json["memory_cap"] = !cap ? Json(nullptr) : units.memory != 1 ? Json(units.memoryValue(*cap)) : Json(*cap);
+    out.json["memory_cap"] = cap ? memoryJson(*cap, units) : Json(nullptr);
     if (const auto contention = contentionOf(run)) add("contention " + formatPercent(*contention));
     return out;
 }
@@ -239,7 +243,7 @@ Result<void> list(const RunsChoice& options, const RunFile& file, const std::vec
                 object["microbatch_size"] = textOrNull(one.made.microbatchSize);
                 object["link_latency"] = textOrNull(one.made.linkLatency);
                 object.update(one.made.json);
-                object["notes"] = notesJson(listed.notes);
+                addJson(object, notesSection(listed.notes, listed.timeUnit), {});
                 item(object);
             });
         });

@@ -13,13 +13,14 @@
 #include "app/cli/options/unused_costs.h"
 #include "app/cli/session.h"
 #include "app/cli/text/channel_json.h"
-#include "app/cli/text/lever_text.h"
+#include "app/cli/text/document_json.h"
+#include "app/cli/text/document_text.h"
 #include "app/cli/text/predictions.h"
 #include "app/cli/text/run_json.h"
-#include "app/cli/text/run_text.h"
-#include "app/cli/text/table_report.h"
 #include "schedules/base/text.h"
 #include "schedules/text/draw_text.h"
+#include "traces/report/run_document.h"
+#include "traces/report/table_document.h"
 #include "traces/run/run_facts.h"
 #include "traces/run/simulated_run.h"
 #include "traces/store/add_runs.h"
@@ -62,7 +63,7 @@ void addReplicasJson(Json& object, const ReplicaLists& choice)
 {
     object["replicas"] = choice.schedule.replicas * choice.standsFor;
     object["shard"] = toText(choice.sharding);
-    object["collectives"] = Json(nullptr);
+    if (object.find("collectives") == nullptr) object["collectives"] = nullptr;
 }
 
 // A schedule that can't end is an answer too: the cycle, with exit code 1.
@@ -140,28 +141,28 @@ Result<int> runSimulate(const SimulateChoice& options, Session& session)
         STAGEWRIGHT_TRY(const auto ids, addRuns(options.output, runs, session.reporter("spans")));
         simulated.info.id = ids.front();
     }
-    const bool colour = session.colourOut();
+    RunDocumentOptions parts;
+    parts.memory = replicas.shared && costs.memoryUnit == 1;
+    parts.communication = simulated.costs && simulated.costs->links != Links{};
+    parts.criticalPath = parts.titles = false;
+    document::Document document = runDocument(simulated, figures, parts);
+    if (replicas.shared)
+        document.sections.push_back(
+            tableSection(reportTable(*findAnalysis("collectives"), *context), "collectives", mostCollectiveRows));
+    document.sections.push_back(whatIfSection(answers));
     if (session.json) {
-        Json object = runJson(simulated, figures);
+        Json object = documentJson(document);
         addChannelsJson(object, chosen);
         addReplicasJson(object, replicas);
-        if (replicas.shared) object["collectives"] = tableJson(reportTable(*findAnalysis("collectives"), *context));
-        object["what_if"] = answers.empty() ? Json(nullptr) : whatIfJson(answers, figures.units);
+        if (answers.empty()) object["what_if"] = nullptr;
         session.answer(object);
     }
-    session.out(headlineText(simulated, figures, colour) + "\n");
-    session.out(leversText(*figures.levers, figures.units, colour) + "\n");
-    session.out(drawTimeline(*simulated.timeline, 0, session.columns(), colour) + "\n");
-    session.out(idleText(figures, colour));
-    if (replicas.shared) {
-        session.out("\n" + tableText(reportTable(*findAnalysis("collectives"), *context), figures.units, colour,
-                                     mostCollectiveRows));
-        if (costs.memoryUnit == 1) session.out("\n" + memoryText(figures, colour));
-        if (replicas.standsFor > 1)
-            session.note(fmt::format("the {} replicas are alike; one of them is shown", replicas.standsFor));
-    }
-    if (simulated.costs && simulated.costs->links != Links{}) session.out("\n" + overlapText(figures));
-    if (!answers.empty()) session.out("\nwhat if\n" + whatIfText(answers, figures.units, colour));
+    session.out(documentText(document, {session.colourOut(), [&](const document::Marks&) {
+                                            return drawTimeline(*simulated.timeline, 0, session.columns(),
+                                                                session.colourOut());
+                                        }}));
+    if (replicas.shared && replicas.standsFor > 1)
+        session.note(fmt::format("the {} replicas are alike; one of them is shown", replicas.standsFor));
     if (!options.output.empty()) session.note(fmt::format("stored as {}#{}", options.output, simulated.info.id));
     int exit = ExitDone;
     for (std::size_t rank = 0; rank < limits.size(); ++rank) {

@@ -10,7 +10,6 @@
 #include "app/cli/text/channel_json.h"
 #include "app/cli/text/figures.h"
 #include "app/cli/text/run_json.h"
-#include "app/cli/text/run_text.h"
 #include "schedules/check/validate.h"
 #include "schedules/check/without_effect.h"
 #include "schedules/library/registry.h"

@@ -1,0 +1,16 @@
+// A document as JSON: every value at its place (traces/report/document/document.h). Whole nanoseconds and bytes stay
+// integers; rank shares are numbers. What is unknown is null, never absent.
+#pragma once
+
+#include "app/cli/text/json.h"
+#include "traces/report/document/document.h"
+
+namespace stagewright {
+
+Json timeJson(Nanos nanos, const Units& units);
+Json memoryJson(Bytes bytes, const Units& units);
+
+Json documentJson(const document::Document& document);
+void addJson(Json& object, const document::Section& section, const Units& units);
+
+} // namespace stagewright

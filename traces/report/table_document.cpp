@@ -1,0 +1,199 @@
+#include "traces/report/table_document.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "schedules/model/kinds.h"
+#include "traces/analysis/kernels.h"
+#include "traces/analysis/launch_gaps.h"
+#include "traces/analysis/roofline.h"
+
+namespace stagewright {
+
+using namespace document;
+
+namespace {
+
+std::optional<double> valueOf(const TableCell& cell)
+{
+    if (const auto* whole = std::get_if<std::int64_t>(&cell)) return static_cast<double>(*whole);
+    if (const auto* real = std::get_if<double>(&cell); real != nullptr && std::isfinite(*real)) return *real;
+    return {};
+}
+
+Table rowsOf(const std::vector<TableColumn>& columns, const std::vector<TableRow>& rows, const std::vector<SpanId>& ops,
+             const std::string& place, const Units& dataUnits)
+{
+    Table out{place.empty() ? place : place + ".#", {}};
+    out.dataUnits = dataUnits;
+    for (const TableColumn& column : columns) {
+        out.columns.emplace_back(column);
+        out.columns.back().brief = column.kind == ColumnKind::Text;
+        out.columns.back().sparse = column.key == "gpu"; // of a rank with several
+    }
+    out.rows.reserve(rows.size());
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        out.rows.push_back({rows[i]});
+        if (!ops.empty()) out.rows.back().op = ops[i];
+    }
+    return out;
+}
+
+// Title, columns, rows, sentence and the reason why there are none.
+Section described(const std::string& title, const std::vector<TableColumn>& columns, Table rows,
+                  const std::string& sentence, const std::string& place)
+{
+    Section section{title};
+    const auto in = [&place](const char* key) { return place.empty() ? place : place + key; };
+    section.fact(in(".title"), title);
+    Table heads{in(".columns.#"), {unshown("key"), unshown("title"), unshown("unit")}};
+    heads.shown = false;
+    for (const TableColumn& column : columns) {
+        std::string unit(column.unit());
+        if (column.kind == ColumnKind::Time) unit = rows.dataUnits->timeName();
+        if (column.kind == ColumnKind::Size && rows.dataUnits->memory != 1) unit = "microbatches";
+        heads.rows.push_back({{column.key, column.title, textCell(std::move(unit))}});
+    }
+    section.add(std::move(heads));
+    section.fact(in(".unknown"), rows.unknown);
+    section.add(std::move(rows));
+    Sentences& below = section.add(Sentences{in(".sentence"), {}});
+    if (!sentence.empty()) below.lines.push_back(sentence);
+    return section;
+}
+
+ReportTable reportTable(const char* analysis, const StepContext& context)
+{
+    return stagewright::reportTable(*findAnalysis(analysis), context);
+}
+
+// Rows in JSON only; keys: these columns, empty: all.
+Table dataRows(const ReportTable& table, const std::string& place, const std::vector<std::string_view>& keys = {})
+{
+    Table out = rowsOf(table.columns, table.rows, {}, place, {});
+    out.shown = false;
+    for (Column& column : out.columns)
+        if (!keys.empty() && std::find(keys.begin(), keys.end(), column.key) == keys.end()) column.key.clear();
+    return out;
+}
+
+} // namespace
+
+Plot curvesOf(const ReportTable& table)
+{
+    Plot out;
+    const AnalysisCurves& drawn = table.analysis->curves;
+    if (drawn.up.empty() || table.columns.empty()) return out;
+    out.across = table.columns.front().title;
+    out.up = drawn.up;
+    bool any = false;
+    for (const std::string_view key : drawn.columns) {
+        const auto column = std::find_if(table.columns.begin(), table.columns.end(),
+                                         [&](const TableColumn& each) { return each.key == key; });
+        if (column == table.columns.end()) continue;
+        PlotSeries curve{column->title, {}};
+        for (const auto& row : table.rows)
+            if (const auto x = valueOf(row.front()),
+                y = valueOf(row[static_cast<std::size_t>(column - table.columns.begin())]);
+                x && y)
+                curve.points.push_back({*x, *y});
+        any = any || curve.points.size() > 1;
+        if (!curve.points.empty()) out.series.push_back(std::move(curve));
+    }
+    return any ? out : Plot();
+}
+
+Section tableSection(const ReportTable& table, const std::string& place, std::size_t mostShown)
+{
+    Table rows = rowsOf(table.columns, table.rows, table.ops, place.empty() ? place : place + ".rows", {});
+    rows.unknown = table.unknown;
+    rows.mostShown = mostShown;
+    Section section =
+        described(std::string(table.analysis->title), table.columns, std::move(rows), table.sentence, place);
+    for (auto figure = table.figures.rbegin(); figure != table.figures.rend(); ++figure) {
+        Figure one = *figure;
+        one.key = place + ".figures." + one.key;
+        section.elements.insert(section.elements.begin(), std::move(one));
+    }
+    if (!table.analysis->curves.up.empty())
+        section.add(Chart{place + ".plot", std::string(table.analysis->title), curvesOf(table)});
+    if (const Marks& marks = table.marks; !marks.empty()) section.add(marks).place = place + ".marks";
+    return section;
+}
+
+Section tableSection(const SurveyTable& table, const std::string& place, const Units& units)
+{
+    Section section = described(table.title, table.columns,
+                                rowsOf(table.columns, table.rows, {}, place + ".rows", units), table.sentence, place);
+    return section;
+}
+
+std::vector<std::string> tablesOf(ReportPart part)
+{
+    std::vector<std::string> names;
+    for (const AnalysisInfo* analysis : allAnalyses())
+        if (analysis->part == part) names.emplace_back(analysis->name);
+    return names;
+}
+
+std::vector<std::string> kernelTables(const Run& run)
+{
+    std::vector<std::string> names = tablesOf(ReportPart::Kernels);
+    if (!hasKernels(*run.timeline)) names.resize(1); // the kernels themselves
+    const auto unknown = [&](const std::string& name) { return !findAnalysis(name)->unknown(run).empty(); };
+    names.erase(std::remove_if(names.begin() + 1, names.end(), unknown), names.end());
+    return names;
+}
+
+Section kernelsSection(const StepContext& context, const std::string& place)
+{
+    Section section;
+    section.add(dataRows(
+        reportTable("kernels", context), place + ".kernels",
+        {"op", "name", "class", "lane", "calls", "total_ns", "mean_ns", "spread_ns", "shortest_ns", "longest_ns"}));
+    const std::string launches = place + ".launch_gaps";
+    if (const auto gaps = analyseLaunchGaps(context); gaps && hasKernels(context.timeline())) {
+        section.fact(launches + ".share", ColumnKind::Share, gaps->exposedShare());
+        section.fact(launches + ".late_share", ColumnKind::Share, gaps->lateShare());
+        section.fact(launches + ".total_ns", ColumnKind::Count, static_cast<double>(gaps->all().exposed()));
+        section.add(dataRows(reportTable("launch_gaps", context), launches + ".by_rank"));
+    } else {
+        section.fact(launches, std::string());
+    }
+    section.add(dataRows(reportTable("links", context), place + ".links"));
+    Table roofline{place + ".roofline.#",
+                   {unshown("op"), unshown("ops"), unshown("time_ns"), unshown("flops"), unshown("bytes"),
+                    unshown("flops_per_byte"), unshown("flops_per_second"), unshown("attainable_flops_per_second"),
+                    unshown("share")}};
+    roofline.shown = false;
+    const auto ceilings = ceilingsOf(context.run());
+    const auto rows = rooflineOf(context);
+    if (!ceilings || !rows) roofline.unknown = (ceilings ? rows.error() : ceilings.error()).message;
+    if (ceilings && rows)
+        for (const RooflineRow& row : *rows)
+            roofline.rows.push_back(
+                {{std::string(ruleOf(row.kind).text), std::int64_t(row.ops), row.time, row.flops, row.bytes,
+                  row.intensity(), row.achieved(), row.attainable(*ceilings), row.share(*ceilings)}});
+    section.add(std::move(roofline));
+    return section;
+}
+
+Section slackSection(const StepContext& context, const std::string& place)
+{
+    Section section;
+    section.add(dataRows(reportTable("slack", context), place, {"op", "rank", "slack_ns"}));
+    return section;
+}
+
+Section residualsSection(const StepContext& context, const Residuals& residuals, const std::string& place)
+{
+    Section section;
+    section.add(dataRows(reportTable("residuals", context), place + ".ops"));
+    section.fact(place + ".predicted_step_ns", ColumnKind::Count, static_cast<double>(residuals.predictedStep));
+    section.fact(place + ".measured_step_ns", ColumnKind::Count, static_cast<double>(residuals.measuredStep));
+    section.fact(place + ".steps", ColumnKind::Count, residuals.steps);
+    section.fact(place + ".step_error", ColumnKind::Real, residuals.error);
+    return section;
+}
+
+} // namespace stagewright

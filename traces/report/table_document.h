@@ -1,0 +1,33 @@
+// The tables of a report as sections of a document: all that an analysis says.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "schedules/survey/survey.h"
+#include "traces/fit/residuals.h"
+#include "traces/report/document/document.h"
+#include "traces/report/tables.h"
+
+namespace stagewright {
+
+// What of the rows is a course over the first column, such as the loss by step. Unknown and infinite values are left out;
+// empty for other tables, and where no line has two points.
+Plot curvesOf(const ReportTable& table);
+
+// Under that place, "": not in JSON. "tables.bubbles" has title, columns, rows, sentence and unknown, and where the analysis has them
+// figures, plot and marks. At most so many rows are shown; JSON has them in ns and bytes.
+document::Section tableSection(const ReportTable& table, const std::string& place, std::size_t mostShown);
+// The same of a survey's table; JSON has times and sizes in the units.
+document::Section tableSection(const SurveyTable& table, const std::string& place, const Units& units);
+
+std::vector<std::string> tablesOf(ReportPart part); // their names
+// The tables that --kernels shows; of a run without kernels only the one that says so.
+std::vector<std::string> kernelTables(const Run& run);
+// In JSON only: kernels, launch_gaps, links and roofline, each null where there is none.
+document::Section kernelsSection(const StepContext& context, const std::string& place);
+document::Section slackSection(const StepContext& context, const std::string& place); // of every op
+document::Section residualsSection(const StepContext& context, const Residuals& residuals, const std::string& place);
+
+} // namespace stagewright
