@@ -299,17 +299,17 @@ void addIdle(Document& document, const RunReport& report, bool titled)
     Table table{{},
                 {TableColumn{{}, "idle by cause"}, TableColumn{{}, "total", ColumnKind::Time},
                  TableColumn{{}, "share", ColumnKind::Share}}};
-    if (report.levers) table.columns.push_back({{{}, "step without", ColumnKind::Text}});
+    if (report.levers) table.columns.push_back(Column({{}, "step without", ColumnKind::Time}, Sign::Change));
     for (std::size_t r = 0; byRank && r < bubbles.ranks.size(); ++r)
         table.columns.push_back(TableColumn{{}, fmt::format("rank {}", r), ColumnKind::Time});
     const Nanos window = bubbles.makespan() * static_cast<Nanos>(bubbles.ranks.size());
-    const auto row = [&](std::string title, Nanos total, std::optional<TableCell> without, auto of, Tone tone) -> Row& {
+    const auto row = [&](std::string title, Nanos total, std::optional<Nanos> gain, auto of, Tone tone) -> Row& {
         TableRow cells{std::move(title), total,
                        window > 0 ? static_cast<double>(total) / static_cast<double>(window) : 0.0};
-        if (report.levers) cells.push_back(without.value_or(std::string()));
+        if (report.levers) cells.push_back(gain ? TableCell(-*gain) : TableCell());
         for (std::size_t r = 0; byRank && r < bubbles.ranks.size(); ++r) {
             const Nanos time = of(bubbles.ranks[r]);
-            cells.push_back(without && time == 0 ? TableCell(std::string("·")) : TableCell(time));
+            cells.push_back(time == 0 ? TableCell(std::string("·")) : TableCell(time));
         }
         return table.rows.emplace_back(rowOf(std::move(cells), tone));
     };
@@ -317,10 +317,7 @@ void addIdle(Document& document, const RunReport& report, bool titled)
         const auto c = static_cast<std::size_t>(cause);
         const auto gain = report.levers ? report.levers->gainOf(cause) : std::nullopt;
         row(
-            std::string(titleOf(cause)), bubbles.byCause[c],
-            std::string(!gain        ? "·"
-                        : *gain == 0 ? "="
-                                     : report.units.timeText(-*gain)),
+            std::string(titleOf(cause)), bubbles.byCause[c], gain,
             [c](const RankBubbles& rank) { return rank.byCause[c]; }, Tone::Plain)
             .meaning = meaningOf(cause);
     }
@@ -609,6 +606,32 @@ Section notesSection(const std::vector<Note>& notes, Nanos timeUnit)
     Section section{"Notes"};
     section.add(std::move(table));
     return section;
+}
+
+void addInfo(Section& section, const RunInfo& info, bool read, const std::string& place)
+{
+    const auto count = [&](const char* key, double value) { section.fact(place + key, ColumnKind::Count, value); };
+    const auto known = [&](const char* key, double value, bool has) {
+        section.fact(place + key, ColumnKind::Count, has ? std::optional(value) : std::nullopt);
+    };
+    const auto text = [&](const char* key, std::string value) {
+        section.add(Sentences{place + key, {std::move(value)}}).shown = false; // "" where it is empty
+    };
+    count("run", static_cast<double>(info.id));
+    text("name", info.name);
+    section.fact(place + "schedule", info.scheduleName);
+    text("note", info.note);
+    count("created_unix_ms", static_cast<double>(info.createdUnixMs));
+    text("state", std::string(toText(info.state)));
+    text("provenance", std::string(toText(info.provenance)));
+    text("clock", info.clock);
+    count("ranks", info.ranks);
+    known("stages", info.stages, info.stages > 0);
+    known("microbatches", info.microbatches, info.microbatches > 0);
+    count("steps", info.steps);
+    count("warmup_steps", info.warmupSteps);
+    count("spans", static_cast<double>(info.spanCount));
+    known("damaged_blocks", info.damagedBlocks, read);
 }
 
 void addConditions(Section& section, const Run& run)

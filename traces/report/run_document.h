@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <vector>
 
 #include "traces/report/document/document.h"
@@ -26,6 +27,8 @@ document::Document runDocument(const Run& run, const RunReport& report, const Ru
 
 // Under "notes"; ranges in units of cost where that is the unit of the run's times.
 document::Section notesSection(const std::vector<Note>& notes, Nanos timeUnit);
+// What a run is listed with, under that place ("a."); not read: its damage is unknown.
+void addInfo(document::Section& section, const RunInfo& info, bool read, const std::string& place = {});
 // What the run was made under: its profiler, disturbance, links, contention; facts only.
 void addConditions(document::Section& section, const Run& run);
 

@@ -56,9 +56,11 @@ Section described(const std::string& title, const std::vector<TableColumn>& colu
     }
     section.add(std::move(heads));
     section.fact(in(".unknown"), rows.unknown);
+    const bool empty = rows.unknown.empty() && rows.rows.empty();
     section.add(std::move(rows));
     Sentences& below = section.add(Sentences{in(".sentence"), {}});
     if (!sentence.empty()) below.lines.push_back(sentence);
+    if (empty && sentence.empty()) section.say("no rows");
     return section;
 }
 

@@ -2,8 +2,6 @@
 
 #include <vector>
 
-#include "schedules/base/step_number.h"
-
 namespace stagewright {
 
 namespace {
@@ -84,25 +82,6 @@ Json hungJson(const Schedule& schedule, const Validation& validation)
     object["unknown"] = nullptr;
     for (const char* key : {"levers", "levers_baseline", "gain_by_cause", "over_steps"}) object[key] = nullptr;
     return object;
-}
-
-Json runInfoJson(const RunInfo& info, bool read)
-{
-    return {{"run", info.id},
-            {"name", info.name},
-            {"schedule", textOrNull(info.scheduleName)},
-            {"note", info.note},
-            {"created_unix_ms", info.createdUnixMs},
-            {"state", std::string(toText(info.state))},
-            {"provenance", std::string(toText(info.provenance))},
-            {"clock", info.clock},
-            {"ranks", info.ranks},
-            {"stages", countOrNull(info.stages)},
-            {"microbatches", countOrNull(info.microbatches)},
-            {"steps", info.steps},
-            {"warmup_steps", info.warmupSteps},
-            {"spans", info.spanCount},
-            {"damaged_blocks", read ? Json(info.damagedBlocks) : Json(nullptr)}};
 }
 
 Json scheduleFaultsJson(const Schedule& schedule, const Validation& validation)

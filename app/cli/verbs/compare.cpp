@@ -5,10 +5,9 @@
 #include "app/cli/command.h"
 #include "app/cli/options/run_access.h"
 #include "app/cli/session.h"
-#include "app/cli/text/comparison_json.h"
-#include "app/cli/text/comparison_text.h"
-#include "app/cli/text/json.h"
-#include "traces/compare/compare.h"
+#include "app/cli/text/document_json.h"
+#include "app/cli/text/document_text.h"
+#include "traces/compare/comparison_document.h"
 #include "traces/compare/plan_of.h"
 
 namespace stagewright {
@@ -64,6 +63,14 @@ Result<std::vector<RunReference>> chooseRuns(const std::vector<std::string>& wor
     return chosen;
 }
 
+document::Document documentOf(const std::vector<Run>& runs, const std::vector<Comparison>& comparisons,
+                              const CompareChoice& options)
+{
+    std::vector<const Run*> all;
+    for (const Run& run : runs) all.push_back(&run);
+    return comparisonDocument(all, comparisons, static_cast<std::size_t>(options.ops));
+}
+
 // The run against its schedule timed with its own costs.
 Result<int> runWithPlan(const CompareChoice& options, Session& session)
 {
@@ -81,8 +88,9 @@ Result<int> runWithPlan(const CompareChoice& options, Session& session)
     runs.push_back(std::move(stored.run));
     std::vector<Comparison> comparisons;
     comparisons.push_back(std::move(comparison));
+    const document::Document document = documentOf(runs, comparisons, options);
     if (session.json) {
-        auto object = comparisonJson(runs, comparisons);
+        auto object = documentJson(document);
         object["first_deviation"] = deviation ? Json{{"op", toText(deviation->op.op)},
                                                      {"rank", deviation->op.rank},
                                                      {"start_delta_ns", deviation->op.startDelta},
@@ -91,7 +99,7 @@ Result<int> runWithPlan(const CompareChoice& options, Session& session)
                                               : Json(nullptr);
         session.answer(object);
     }
-    session.out(comparisonText(runs, comparisons, static_cast<std::size_t>(options.ops), session.colourOut()));
+    session.out(documentText(document, {session.colourOut()}));
     session.out(fmt::format("\nthe first op that deviates\n  {}\n",
                             deviation ? deviation->sentence : "no op by more than 2 % of the step"));
     return ExitDone;
@@ -113,8 +121,9 @@ Result<int> runCompare(const CompareChoice& options, Session& session)
         STAGEWRIGHT_TRY(auto comparison, compareRuns(runs[0], runs[i]));
         comparisons.push_back(std::move(comparison));
     }
-    if (session.json) session.answer(comparisonJson(runs, comparisons));
-    session.out(comparisonText(runs, comparisons, static_cast<std::size_t>(options.ops), session.colourOut()));
+    const document::Document document = documentOf(runs, comparisons, options);
+    if (session.json) session.answer(documentJson(document));
+    session.out(documentText(document, {session.colourOut()}));
     return ExitDone;
 }
 

@@ -9,7 +9,6 @@
 #include "app/cli/session.h"
 #include "app/cli/text/document_json.h"
 #include "app/cli/text/figures.h"
-#include "app/cli/text/run_json.h"
 #include "app/cli/text/table.h"
 #include "traces/report/run_document.h"
 #include "traces/run/note_text.h"
@@ -237,7 +236,10 @@ Result<void> list(const RunsChoice& options, const RunFile& file, const std::vec
         return session.answer({{"file", options.file}}, "runs", [&](const Session::ItemSink& item) {
             return each([&](const RunFile::ListedRun& listed, std::size_t place) {
                 const Listed one = look(listed, place);
-                Json object = runInfoJson(one.info, one.read);
+                Json object = Json::object();
+                document::Section info;
+                addInfo(info, one.info, one.read);
+                addJson(object, info, {});
                 object["intact"] = one.intact || one.altered ? Json(one.intact) : Json(nullptr);
                 object["model"] = textOrNull(one.made.model);
                 object["microbatch_size"] = textOrNull(one.made.microbatchSize);

@@ -103,7 +103,7 @@ std::string textOf(const Column& column, const Row& row, const TableCell& cell, 
     const bool ofRow = row.kind && column.kind == ColumnKind::Real;
     const ColumnKind kind = ofRow ? *row.kind : column.kind;
     if (whole == nullptr && real == nullptr)
-        return std::holds_alternative<std::monostate>(cell) && column.sign != Sign::Plain ? "" // nothing to change
+        return std::holds_alternative<std::monostate>(cell) && column.sign != Sign::Plain ? "·" // nothing to change
                                                                                           : cellText(column, cell);
     if (!ofRow && column.sign == Sign::Plain && kind != ColumnKind::Truth) return cellText(column, cell, units);
     return numberText(kind, column.sign, whole != nullptr ? static_cast<double>(*whole) : *real, units);
