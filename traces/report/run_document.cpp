@@ -16,9 +16,7 @@
 #include "traces/run/note_text.h"
 #include "traces/run/run_facts.h"
 
-namespace stagewright {
-
-using namespace document;
+namespace stagewright::document {
 
 namespace {
 
@@ -586,8 +584,13 @@ Section gapsSection(const StepContext& context, const RunReport& report, std::si
 
 } // namespace
 
-Section notesSection(const std::vector<Note>& notes, Nanos timeUnit)
+} // namespace stagewright::document
+
+namespace stagewright {
+
+document::Section notesSection(const std::vector<Note>& notes, Nanos timeUnit)
 {
+    using namespace document;
     Table table{"notes.#",
                 {unshown("note"), TableColumn{{}, {}}, TableColumn{"text", {}}, TableColumn{{}, {}}, unshown("anchor"),
                  unshown("step"), unshown("step_number"), unshown("rank"), unshown("last_rank"), unshown("op"),
@@ -608,8 +611,9 @@ Section notesSection(const std::vector<Note>& notes, Nanos timeUnit)
     return section;
 }
 
-void addInfo(Section& section, const RunInfo& info, bool read, const std::string& place)
+void addInfo(document::Section& section, const RunInfo& info, bool read, const std::string& place)
 {
+    using namespace document;
     const auto count = [&](const char* key, double value) { section.fact(place + key, ColumnKind::Count, value); };
     const auto known = [&](const char* key, double value, bool has) {
         section.fact(place + key, ColumnKind::Count, has ? std::optional(value) : std::nullopt);
@@ -634,8 +638,9 @@ void addInfo(Section& section, const RunInfo& info, bool read, const std::string
     known("damaged_blocks", info.damagedBlocks, read);
 }
 
-void addConditions(Section& section, const Run& run)
+void addConditions(document::Section& section, const Run& run)
 {
+    using namespace document;
     const auto profiler = profilerTimesOf(run);
     const auto time = [&](Nanos ProfilerTimes::*of) {
         return profiler ? std::optional(static_cast<double>((*profiler).*of)) : std::nullopt;
@@ -647,8 +652,9 @@ void addConditions(Section& section, const Run& run)
     section.fact("contention_median", ColumnKind::Share, contentionOf(run));
 }
 
-Document runDocument(const Run& run, const RunReport& report, const RunDocumentOptions& options)
+document::Document runDocument(const Run& run, const RunReport& report, const RunDocumentOptions& options)
 {
+    using namespace document;
     const std::vector<Figure> figures = report.figures();
     Document document;
     document.units = report.units;

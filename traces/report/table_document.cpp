@@ -8,9 +8,7 @@
 #include "traces/analysis/launch_gaps.h"
 #include "traces/analysis/roofline.h"
 
-namespace stagewright {
-
-using namespace document;
+namespace stagewright::document {
 
 namespace {
 
@@ -81,8 +79,13 @@ Table dataRows(const ReportTable& table, const std::string& place, const std::ve
 
 } // namespace
 
+} // namespace stagewright::document
+
+namespace stagewright {
+
 Plot curvesOf(const ReportTable& table)
 {
+    using namespace document;
     Plot out;
     const AnalysisCurves& drawn = table.analysis->curves;
     if (drawn.up.empty() || table.columns.empty()) return out;
@@ -105,8 +108,9 @@ Plot curvesOf(const ReportTable& table)
     return any ? out : Plot();
 }
 
-Section tableSection(const ReportTable& table, const std::string& place, std::size_t mostShown)
+document::Section tableSection(const ReportTable& table, const std::string& place, std::size_t mostShown)
 {
+    using namespace document;
     Table rows = rowsOf(table.columns, table.rows, table.ops, place.empty() ? place : place + ".rows", {});
     rows.unknown = table.unknown;
     rows.mostShown = mostShown;
@@ -123,8 +127,9 @@ Section tableSection(const ReportTable& table, const std::string& place, std::si
     return section;
 }
 
-Section tableSection(const SurveyTable& table, const std::string& place, const Units& units)
+document::Section tableSection(const SurveyTable& table, const std::string& place, const Units& units)
 {
+    using namespace document;
     Section section = described(table.title, table.columns,
                                 rowsOf(table.columns, table.rows, {}, place + ".rows", units), table.sentence, place);
     return section;
@@ -140,6 +145,7 @@ std::vector<std::string> tablesOf(ReportPart part)
 
 std::vector<std::string> kernelTables(const Run& run)
 {
+    using namespace document;
     std::vector<std::string> names = tablesOf(ReportPart::Kernels);
     if (!hasKernels(*run.timeline)) names.resize(1); // the kernels themselves
     const auto unknown = [&](const std::string& name) { return !findAnalysis(name)->unknown(run).empty(); };
@@ -147,8 +153,9 @@ std::vector<std::string> kernelTables(const Run& run)
     return names;
 }
 
-Section kernelsSection(const StepContext& context, const std::string& place)
+document::Section kernelsSection(const StepContext& context, const std::string& place)
 {
+    using namespace document;
     Section section;
     section.add(dataRows(
         reportTable("kernels", context), place + ".kernels",
@@ -180,15 +187,17 @@ Section kernelsSection(const StepContext& context, const std::string& place)
     return section;
 }
 
-Section slackSection(const StepContext& context, const std::string& place)
+document::Section slackSection(const StepContext& context, const std::string& place)
 {
+    using namespace document;
     Section section;
     section.add(dataRows(reportTable("slack", context), place, {"op", "rank", "slack_ns"}));
     return section;
 }
 
-Section residualsSection(const StepContext& context, const Residuals& residuals, const std::string& place)
+document::Section residualsSection(const StepContext& context, const Residuals& residuals, const std::string& place)
 {
+    using namespace document;
     Section section;
     section.add(dataRows(reportTable("residuals", context), place + ".ops"));
     section.fact(place + ".predicted_step_ns", ColumnKind::Count, static_cast<double>(residuals.predictedStep));

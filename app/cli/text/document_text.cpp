@@ -14,8 +14,6 @@ namespace {
 
 using TextTable = stagewright::Table;
 
-constexpr std::size_t mostMarks = 8;
-
 Tint tintOf(Tone tone)
 {
     switch (tone) {
@@ -127,15 +125,9 @@ private:
     }
     void print(const Marks& marks)
     {
-        if (m_options.timeline) return put(m_options.timeline(marks));
-        std::vector<Marks::Stretch> all = marks.spans;
-        all.insert(all.end(), marks.gaps.begin(), marks.gaps.end());
-        std::string text;
-        for (std::size_t i = 0; i < std::min(mostMarks, all.size()); ++i)
-            text += fmt::format("rank {}, {} to {}{}{}\n", all[i].rank, m_units.timeText(all[i].start),
-                                m_units.timeText(all[i].end), all[i].text.empty() ? "" : ": ", all[i].text);
-        if (all.size() > mostMarks) text += fmt::format("{} more: --json\n", all.size() - mostMarks);
-        if (!text.empty()) put((marks.title.empty() ? std::string() : inLine(marks.title) + "\n") + text);
+        if (marks.empty()) return m_options.timeline ? put(m_options.timeline(marks)) : void();
+        put(marks.title.empty() ? marks.title : inLine(marks.title) + "\n");
+        for (const std::string& line : linesOf(marks, m_units)) put("  " + line + "\n");
     }
 
     std::string m_title; // until it is printed

@@ -11,7 +11,7 @@ namespace stagewright {
 
 struct DocumentTextOptions {
     bool colour = false;
-    // The picture of a timeline with its marks; without it marks are listed.
+    // The picture of the timeline, for Marks that are empty; others are listed.
     std::function<std::string(const document::Marks&)> timeline = {};
 };
 std::string documentText(const document::Document& document, const DocumentTextOptions& options);

@@ -127,6 +127,24 @@ Marks::Stretch stretchOf(const Timeline& timeline, SpanId span)
     return {timeline.trackOf(span).rank, of.start, of.end, timeline.nameOf(of), span};
 }
 
+std::vector<std::string> linesOf(const Marks& marks, const Units& units, std::size_t most)
+{
+    std::vector<std::string> lines;
+    const auto at = [&units](const Marks::Stretch& one) {
+        return fmt::format("rank {}, {} to {}", one.rank, units.timeText(one.start), units.timeText(one.end));
+    };
+    const auto behind = [](const std::string& text) { return text.empty() ? text : ": " + text; };
+    for (const auto* all : {&marks.spans, &marks.gaps})
+        for (const Marks::Stretch& one : *all) lines.push_back(at(one) + behind(one.text));
+    for (const Marks::Arrow& arrow : marks.arrows)
+        lines.push_back(at(arrow.from) + " → " + at(arrow.to) + behind(arrow.text));
+    if (lines.size() <= most) return lines;
+    const std::string more = fmt::format("{} more", lines.size() - most);
+    lines.resize(most);
+    lines.push_back(more);
+    return lines;
+}
+
 std::string UnknownReasons::of(const Figure& figure)
 {
     if (figure.unknown.empty()) return {};

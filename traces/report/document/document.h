@@ -122,12 +122,15 @@ struct Marks {
     };
     std::string place;
     std::string title;
+    int run = 0; // of a comparison: 0 is A
     std::vector<Stretch> spans = {}, gaps = {};
     std::vector<Arrow> arrows = {};
 
     bool empty() const { return spans.empty() && gaps.empty() && arrows.empty(); }
 };
 Marks::Stretch stretchOf(const Timeline& timeline, SpanId span);
+// Each as a line: "rank 2, 3.1 ms to 5.2 ms: why", at most so many, and how many more there are.
+std::vector<std::string> linesOf(const Marks& marks, const Units& units, std::size_t most = 8);
 
 using Element = std::variant<Figure, Table, Chart, Sentences, Marks>;
 
