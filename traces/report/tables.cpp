@@ -1,8 +1,5 @@
 #include "traces/report/tables.h"
 
-#include <algorithm>
-#include <variant>
-
 #include <fmt/format.h>
 
 namespace stagewright {
@@ -28,17 +25,6 @@ std::vector<ReportTable> reportTables(const StepContext& context)
     for (const AnalysisInfo* analysis : allAnalyses())
         if (!context.stop().stop_requested()) tables.push_back(reportTable(*analysis, context));
     return tables;
-}
-
-std::vector<std::size_t> shownColumns(const ReportTable& table)
-{
-    std::vector<std::size_t> shown;
-    for (std::size_t c = 0; c < table.columns.size(); ++c)
-        if (table.columns[c].key != "gpu" || std::any_of(table.rows.begin(), table.rows.end(), [c](const auto& row) {
-                return !std::holds_alternative<std::monostate>(row[c]);
-            }))
-            shown.push_back(c);
-    return shown;
 }
 
 std::string reportFunction(const AnalysisInfo& analysis) { return fmt::format("report_{}", analysis.name); }

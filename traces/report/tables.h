@@ -22,9 +22,6 @@ ReportTable reportTable(const AnalysisInfo& analysis, const StepContext& context
 // in the order of analyses.def; stopped: the first ones
 std::vector<ReportTable> reportTables(const StepContext& context);
 
-// Places of the columns that people are shown: that of the GPUs only where a rank has several.
-std::vector<std::size_t> shownColumns(const ReportTable& table);
-
 std::string reportFunction(const AnalysisInfo& analysis); // its name in SQL: "report_bubbles"
 
 } // namespace stagewright

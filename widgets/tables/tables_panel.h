@@ -11,7 +11,6 @@
 #include "widgets/numbers.h"
 #include "widgets/theme.h"
 
-class QLabel;
 class QListWidget;
 class QSplitter;
 
@@ -19,6 +18,7 @@ namespace stagewright {
 
 class CurvePlot;
 class FigureTable;
+class SectionView;
 
 class TablesPanel : public QWidget {
     Q_OBJECT
@@ -30,23 +30,25 @@ public:
     void choose(const QString& name); // as in analyses.def; nothing where there is none
     int firstWithRows() const;        // row of names(); 0 where none has
     QListWidget* names() { return m_names; }
-    FigureTable* table() { return m_table; } // of the one chosen; null: it is unknown, or none is there
-    CurvePlot* plot() { return m_plot; }     // of its course, above it; null: none
-    QString lineText() const;                // above it
+    SectionView* section() { return m_section; }
+    FigureTable* table();     // of the one chosen; null: it is unknown, or none is there
+    CurvePlot* plot();        // of its course, above it; null: none
+    QString lineText() const; // above it
     void setTheme(const Theme& theme);
 
 signals:
     void spanChosen(stagewright::SpanId span); // of the row chosen; noSpan: it is about none
+    void marksChosen(const stagewright::document::Marks& marks);
 
 private:
     void showTable(int row);
+    void showSection(const document::Section& section);
+    void say(const QString& line); // instead of a table
 
     QSplitter* m_parts;
     QListWidget* m_names;
     QWidget* m_page;
-    QLabel* m_line;
-    FigureTable* m_table = nullptr;
-    CurvePlot* m_plot = nullptr;
+    SectionView* m_section = nullptr;
     const Theme* m_theme = &Theme::light();
     bool m_chosen = false; // a table, by the user; before: the first with rows
     std::shared_ptr<const std::vector<ReportTable>> m_tables;

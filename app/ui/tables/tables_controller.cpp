@@ -1,7 +1,10 @@
 #include "app/ui/tables/tables_controller.h"
 
+#include <algorithm>
+
 #include <QListWidget>
 
+#include "app/ui/workspace/offers.h"
 #include "app/ui/workspace/workspace.h"
 #include "widgets/literals.h"
 #include "widgets/tables/tables_panel.h"
@@ -32,6 +35,7 @@ TablesController::TablesController(Workspace& workspace, TablesPanel* panel)
     m_panel->setTheme(workspace.theme());
     connect(&workspace, &Workspace::themeChanged, this, [this] { m_panel->setTheme(m_workspace.theme()); });
     connect(m_panel, &TablesPanel::spanChosen, this, &TablesController::choose);
+    connect(m_panel, &TablesPanel::marksChosen, this, &TablesController::mark);
 }
 
 void TablesController::compute(const std::shared_ptr<const RunView>& view)
@@ -44,6 +48,23 @@ void TablesController::compute(const std::shared_ptr<const RunView>& view)
         [this, units = view->panel->units](const std::shared_ptr<const std::vector<ReportTable>>& tables) {
             m_panel->setTables(tables, units);
         });
+}
+
+// Ops are marked as those that a search finds, idle times where they start.
+void TablesController::mark(const document::Marks& marks)
+{
+    const auto shown = m_workspace.shown().view();
+    if (!shown) return;
+    auto spans = std::make_shared<std::vector<SpanId>>();
+    for (const auto& one : marks.spans) spans->push_back(one.span);
+    for (const auto& arrow : marks.arrows) spans->insert(spans->end(), {arrow.from.span, arrow.to.span});
+    std::sort(spans->begin(), spans->end());
+    spans->erase(std::unique(spans->begin(), spans->end()), spans->end());
+    std::erase(*spans, noSpan);
+    std::vector<Nanos> moments;
+    for (const auto& gap : marks.gaps) moments.push_back(shown->panel->toAxis(gap.start));
+    std::sort(moments.begin(), moments.end());
+    m_workspace.feature<NoteKeeping>()->setHits(0, spans, noSpan, std::move(moments));
 }
 
 void TablesController::clear() { m_panel->setTables(nullptr, {}); }

@@ -5,6 +5,9 @@
 
 namespace stagewright {
 
+namespace document {
+struct Marks;
+}
 class TablesPanel;
 
 class TablesController : public DockOfStep {
@@ -19,6 +22,7 @@ private:
     TablesController(Workspace& workspace, TablesPanel* panel);
     void compute(const std::shared_ptr<const RunView>& view) override;
     void clear() override;
+    void mark(const document::Marks& marks);
 
     TablesPanel* m_panel;
 };

@@ -1,0 +1,141 @@
+#include "widgets/tables/section_view.h"
+
+#include <algorithm>
+
+#include <QLabel>
+#include <QPushButton>
+#include <QVBoxLayout>
+
+#include "widgets/device/figure_table.h"
+#include "widgets/literals.h"
+#include "widgets/numbers.h"
+#include "widgets/panel/panel_parts.h"
+#include "widgets/sentence.h"
+#include "widgets/style.h"
+#include "widgets/tables/curve_plot.h"
+
+namespace stagewright {
+namespace {
+
+// In the unit of time that the reader chose; numbers in the reader's language.
+FigureCell cellOf(const document::Column& column, const document::Row& row, const TableCell& cell, const Units& units)
+{
+    const QString plain = QString::fromStdString(document::textOf(column, row, cell, units));
+    if (const auto* text = std::get_if<std::string>(&cell))
+        return {column.words != nullptr ? qtText(column.words(*text)) : plain, 0, plain};
+    if (const auto* real = std::get_if<double>(&cell))
+        return {column.kind == ColumnKind::Share && column.sign == document::Sign::Plain ? percentText(*real) : plain,
+                *real,
+                {}};
+    const auto* whole = std::get_if<std::int64_t>(&cell);
+    if (whole == nullptr) return {plain, 0, {}};
+    const auto value = static_cast<double>(*whole);
+    if (column.sign != document::Sign::Plain) return {plain, value, {}};
+    switch (column.kind) {
+    case ColumnKind::Time: return {durationText(*whole, units), value, {}};
+    case ColumnKind::Size: return {bytesText(*whole, units), value, {}};
+    case ColumnKind::Count: return {u"%L1"_s.arg(*whole), value, {}};
+    default: return {plain, value, {}};
+    }
+}
+
+} // namespace
+
+SectionView::SectionView(const document::Section& section, const Units& units, QWidget* parent)
+    : QWidget(parent), m_units(units), m_title(QString::fromStdString(section.title)), m_page(new QVBoxLayout(this))
+{
+    m_page->setContentsMargins(0, 0, 0, 0);
+    m_page->setSpacing(0);
+    m_line = makeLabel({}, "secondary", this);
+    m_line->setContentsMargins(12, 6, 12, 6);
+    m_line->setWordWrap(true);
+    m_page->addWidget(m_line);
+    for (const document::Element& element : section.elements)
+        std::visit([this](const auto& one) { add(one); }, element);
+    if (m_line->text().isEmpty()) m_line->setText(sentence(m_title));
+    if (m_table == nullptr && m_plot == nullptr) m_page->addStretch(1); // the line stays at the top
+}
+
+QString SectionView::lineText() const { return m_line->text(); }
+
+void SectionView::setTheme(const Theme& theme)
+{
+    if (m_plot != nullptr) m_plot->setTheme(theme);
+    if (m_figures != nullptr) m_figures->setTheme(theme);
+}
+
+void SectionView::add(const document::Figure& figure)
+{
+    if (!figure.shown) return;
+    if (m_figures == nullptr) {
+        m_figures = new PanelSection({}, this);
+        m_figures->setRuled(false);
+        m_figures->setContentsMargins(12, 0, 12, 0);
+        m_page->addWidget(m_figures);
+    }
+    const QString value = QString::fromStdString(document::textOf(figure, m_units, timeUnit()));
+    const std::string& more = figure.unknown.empty() ? figure.note : figure.unknown;
+    m_figures->addRow(QString::fromStdString(figure.title), value,
+                      sentence(QString::fromStdString(figure.meaning.empty() ? more : figure.meaning)));
+    m_figures->setFigure(QString::fromStdString(figure.key), value);
+}
+
+void SectionView::add(const document::Table& table)
+{
+    if (!table.shown) return;
+    if (!table.unknown.empty()) return m_line->setText(sentence(QString::fromStdString(table.unknown)));
+    const std::vector<std::size_t> shown = document::shownColumns(table);
+    std::vector<FigureColumn> columns;
+    for (const std::size_t c : shown) {
+        const document::Column& column = table.columns[c];
+        columns.push_back({QString::fromStdString(column.title), QString::fromStdString(column.meaning),
+                           column.kind != ColumnKind::Text, 100});
+    }
+    std::vector<std::vector<FigureCell>> rows;
+    std::vector<SpanId> ops; // of the rows shown
+    for (const document::Row& row : table.rows) {
+        if (!row.shown) continue;
+        auto& cells = rows.emplace_back();
+        for (const std::size_t c : shown) cells.push_back(cellOf(table.columns[c], row, row.cells[c], m_units));
+        ops.push_back(row.op);
+    }
+    const bool leads = std::any_of(ops.begin(), ops.end(), [](SpanId op) { return op != noSpan; });
+    m_table = new FigureTable(m_title, std::move(columns), -1, this);
+    m_table->setObjectName(u"reportTable"_s);
+    m_table->setToolTip(
+        leads ? u"Choosing a row goes to its op; Ctrl+C copies the table as CSV, Ctrl+Shift+C as Markdown"_s
+              : u"Ctrl+C copies the table as CSV, Ctrl+Shift+C as Markdown"_s);
+    m_table->setRows(std::move(rows));
+    m_table->resizeColumnsToContents();
+    connect(m_table, &FigureTable::chosen, this,
+            [this, ops = std::move(ops)](int at) { emit spanChosen(ops[static_cast<std::size_t>(at)]); });
+    m_page->addWidget(m_table, 2);
+}
+
+void SectionView::add(const document::Chart& chart)
+{
+    if (chart.plot.empty()) return;
+    m_plot = new CurvePlot(chart.plot, QString::fromStdString(chart.title), this);
+    m_page->insertWidget(m_table != nullptr ? m_page->indexOf(m_table) : m_page->count(), m_plot, 3); // above its table
+    if (m_table != nullptr) setTabOrder(m_plot, m_table);
+}
+
+void SectionView::add(const document::Sentences& sentences)
+{
+    if (!sentences.shown) return;
+    QStringList lines;
+    if (!m_line->text().isEmpty()) lines << m_line->text();
+    for (const std::string& line : sentences.lines) lines << sentence(QString::fromStdString(line));
+    m_line->setText(lines.join(u' '));
+}
+
+void SectionView::add(const document::Marks& marks)
+{
+    if (marks.empty()) return;
+    m_marks = new LinkButton(u"Mark on the timeline: %1"_s.arg(QString::fromStdString(marks.title)),
+                             u"Esc in the timeline clears the marks"_s, this);
+    connect(m_marks, &QPushButton::clicked, this, [this, marks] { emit marksChosen(marks); });
+    m_page->insertWidget(1, m_marks);
+}
+
+} // namespace stagewright
