@@ -93,7 +93,7 @@ private slots:
         QVERIFY(page.contains(QStringLiteral("class=\"curve")));
 
         SectionView panel(document.sections.front(), {}, nullptr);
-        QCOMPARE(panel.lineText(), QStringLiteral("The third is the longest."));
+        QCOMPARE(panel.lineText(), QStringLiteral("The third is the longest"));
         QCOMPARE(panel.table()->model()->rowCount(), 3);
         QCOMPARE(panel.plot()->marks(), 3);
         QCOMPARE(panel.figures()->figures().front().first, QStringLiteral("tables.lengths.figures.longest_ns"));
@@ -118,7 +118,7 @@ private slots:
         QVERIFY(text(documentText(document, {})).contains("no ranks") &&
                 text(documentHtml(document)).contains("no ranks"));
         SectionView panel(document.sections.front(), {}, nullptr);
-        QCOMPARE(panel.lineText(), QStringLiteral("No ranks."));
+        QCOMPARE(panel.lineText(), QStringLiteral("No ranks"));
         QVERIFY(panel.table() == nullptr && panel.plot() == nullptr);
     }
 

@@ -4,7 +4,7 @@
 #include <QtTest>
 
 #include "schedules/library/registry.h"
-#include "traces/report/table_document.h"
+#include "traces/report/table_curves.h"
 #include "traces/run/simulated_run.h"
 #include "widgets/device/figure_table.h"
 #include "widgets/tables/curve_plot.h"

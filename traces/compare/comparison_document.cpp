@@ -161,9 +161,7 @@ private:
         section.fact(in("within_spread"), ColumnKind::Truth,
                      m_c.spread ? std::optional<double>(m_c.withinSpread) : std::nullopt);
         section.fact(in("unknown"), m_c.unknown);
-        Table metrics{in("metrics.#"),
-                      {unshown("key"), unshown("title"), unshown("unit"), unshown("a", ColumnKind::Real),
-                       unshown("b", ColumnKind::Real), unshown("delta", ColumnKind::Real)}};
+        Table metrics = dataTable(in("metrics.#"), "key title unit a:real b:real delta:real");
         for (const MetricDelta& metric : m_c.metrics) {
             std::string key = metric.key, unit = metric.unit;
             double size = 1;
@@ -180,8 +178,8 @@ private:
                 {{key, metric.title, unit, metric.a / size, metric.b / size, metric.delta() / size}});
         }
         section.add(std::move(metrics));
-        Table notCompared{in("not_compared"), {TableColumn{}, unshown("*")}};
-        for (const UnknownMetric& one : m_c.unknownMetrics) notCompared.rows.push_back({{one.key, one.why}});
+        Table notCompared = dataTable(in("not_compared"), "- *");
+        for (const UnknownMetric& one : m_c.unknownMetrics) notCompared.add({one.key, one.why});
         section.add(std::move(notCompared));
     }
 
@@ -296,20 +294,13 @@ private:
 
     void opTables(bool shown, std::size_t most)
     {
-        Table all{
+        Table all = dataTable(
             in("ops.#"),
-            {unshown("op"), unshown("rank"), unshown("in_a", ColumnKind::Truth), unshown("in_b", ColumnKind::Truth)}};
-        all.shown = false;
-        for (const char* what : {"start", "duration"}) {
-            const std::string key(what);
-            all.columns.push_back(unshown(key + "_delta", ColumnKind::Time));
-            all.columns.push_back(unshown(key + "_delta_ns"));
-            all.columns.push_back(unshown(key + "_spread", ColumnKind::Time));
-            all.columns.push_back(unshown(key + "_beyond_noise", ColumnKind::Truth));
-        }
-        for (const char* run : {"durations_a.", "durations_b."})
-            for (const char* key : {"steps", "median_ns", "mad_ns", "min_ns", "q1_ns", "q3_ns", "max_ns"})
-                all.columns.push_back(unshown(std::string(run) + key));
+            "op rank in_a:truth in_b:truth start_delta:time start_delta_ns start_spread:time start_beyond_noise:truth "
+            "duration_delta:time duration_delta_ns duration_spread:time duration_beyond_noise:truth "
+            "durations_a.steps durations_a.median_ns durations_a.mad_ns durations_a.min_ns durations_a.q1_ns "
+            "durations_a.q3_ns durations_a.max_ns durations_b.steps durations_b.median_ns durations_b.mad_ns "
+            "durations_b.min_ns durations_b.q1_ns durations_b.q3_ns durations_b.max_ns");
         Table moved{{},
                     {figureColumn({}, "op", ColumnKind::Text), figureColumn({}, "rank", ColumnKind::Whole),
                      changeColumn({}, "start", ColumnKind::Time), figureColumn({}, "beyond noise", ColumnKind::Text),
@@ -339,8 +330,8 @@ private:
             const auto noise = [](const NoiseVerdict& verdict, Nanos of) {
                 return std::string(of == 0 ? "" : !verdict.spread ? "unknown" : verdict.shows ? "yes" : "no");
             };
-            moved.rows.push_back({{toText(op.op), std::int64_t(op.rank), op.startDelta, noise(op.start, op.startDelta),
-                                   op.durationDelta, noise(op.duration, op.durationDelta)}});
+            moved.add({toText(op.op), std::int64_t(op.rank), op.startDelta, noise(op.start, op.startDelta),
+                       op.durationDelta, noise(op.duration, op.durationDelta)});
         }
         Section& section = m_document->add(fmt::format("Ops that moved most ({} of {})", std::min(most, count), count));
         section.shown = shown;
@@ -356,18 +347,14 @@ private:
         Section& facts = m_document->add("Why");
         facts.add(Sentences{in("devices.why"), changes.why, true}).shown = false;
         facts.add(Sentences{{}, named(changes.why, m_letter)});
-        Table figures{in("devices.figures.*"),
-                      {TableColumn{}, unshown("a", ColumnKind::Count), unshown("b"), unshown("noise_ns")}};
-        figures.shown = false;
+        Table figures = dataTable(in("devices.figures.*"), "- a b noise_ns");
         for (const DeviceFigure& one : changes.figures)
-            figures.rows.push_back({{one.key, cellOf(one.a), cellOf(one.b), cellOf(one.noise)}});
+            figures.add({one.key, cellOf(one.a), cellOf(one.b), cellOf(one.noise)});
         facts.add(std::move(figures));
-        Table kernels{in("devices.kernels.#"),
-                      {unshown("name"), unshown("lane"), unshown("bytes"), unshown("shape_a"), unshown("shape_b"),
-                       unshown("calls_a"), unshown("calls_b"), unshown("total_a_ns"), unshown("total_b_ns"),
-                       unshown("matched"), unshown("most_changed.rank"), unshown("most_changed.call"),
-                       unshown("most_changed.calls"), unshown("most_changed.a_ns"), unshown("most_changed.b_ns")}};
-        kernels.shown = false;
+        Table kernels =
+            dataTable(in("devices.kernels.#"),
+                      "name lane bytes shape_a shape_b calls_a calls_b total_a_ns total_b_ns matched most_changed.rank "
+                      "most_changed.call most_changed.calls most_changed.a_ns most_changed.b_ns");
         for (const KernelChange& one : changes.kernels) {
             const MatchedCall call = one.most.value_or(MatchedCall{});
             const bool most = one.most.has_value();

@@ -94,8 +94,6 @@ std::string sampleText(const StepSamples& samples, std::string_view key, const U
                        sample->interval() ? "95 %: " : "from ", text(sample->low), text(sample->high));
 }
 
-Row rowOf(TableRow cells, Tone tone = Tone::Plain) { return {std::move(cells), tone}; }
-
 Figure wordsFigure(std::string title, std::string words) // of people only
 {
     Figure out{{}, std::move(title), ColumnKind::Count};
@@ -253,10 +251,7 @@ void addRanks(Section& section, const Run& run, const RunReport& report)
 {
     const BubbleReport& bubbles = report.bubbles;
     const Schedule* schedule = run.schedule.get();
-    Table ranks{"by_rank.#",
-                {unshown("rank"), unshown("replica"), unshown("pipeline_rank"), unshown("busy", ColumnKind::Time),
-                 unshown("apart", ColumnKind::Time), unshown("idle", ColumnKind::Time)}};
-    ranks.shown = false;
+    Table ranks = dataTable("by_rank.#", "rank replica pipeline_rank busy:time apart:time idle:time");
     ranks.unknown = report.noOps;
     for (std::size_t c = 0; c < idleCauseCount; ++c)
         ranks.columns.push_back(
@@ -276,15 +271,13 @@ void addRanks(Section& section, const Run& run, const RunReport& report)
             cells.push_back(numberCell(rank.byCause[c], bubbles.knows(static_cast<IdleCause>(c))));
         cells.push_back(report.memory.empty() ? TableCell() : TableCell(report.memory[r].activations()));
         cells.emplace_back();
-        ranks.rows.push_back(rowOf(std::move(cells)));
+        ranks.add(std::move(cells));
     }
     section.add(std::move(ranks));
     for (std::size_t r = 0; report.noOps.empty() && !report.memory.empty() && r < bubbles.ranks.size(); ++r) {
-        Table holders{fmt::format("by_rank.{}.held_by.#", r),
-                      {unshown("stage"), unshown("microbatch"), unshown("amount", ColumnKind::Size)}};
-        holders.shown = false;
+        Table holders = dataTable(fmt::format("by_rank.{}.held_by.#", r), "stage microbatch amount:size");
         for (const Holder& holder : report.memory[r].holders)
-            holders.rows.push_back(rowOf({std::int64_t(holder.stage), std::int64_t(holder.microbatch), holder.bytes}));
+            holders.add({std::int64_t(holder.stage), std::int64_t(holder.microbatch), holder.bytes});
         section.add(std::move(holders));
     }
 }
@@ -309,7 +302,7 @@ void addIdle(Document& document, const RunReport& report, bool titled)
             const Nanos time = of(bubbles.ranks[r]);
             cells.push_back(time == 0 ? TableCell(std::string("·")) : TableCell(time));
         }
-        return table.rows.emplace_back(rowOf(std::move(cells), tone));
+        return table.add(std::move(cells), tone);
     };
     for (const IdleCause cause : causesByGain(bubbles.byCause, report.levers ? &*report.levers : nullptr)) {
         const auto c = static_cast<std::size_t>(cause);
@@ -371,7 +364,7 @@ void addMemory(Document& document, const RunReport& report)
         TableRow cells{fmt::format("rank {}", r), report.peak(rank)};
         for (const MemoryCategory category : others) cells.emplace_back(report.peak(rank, category));
         cells.emplace_back(holdersText(report.memory[r].holders));
-        table.rows.push_back(rowOf(std::move(cells)));
+        table.add(std::move(cells));
     }
     document.add("Memory at its peak").add(std::move(table));
 }
@@ -463,13 +456,12 @@ void addLevers(Document& document, const RunReport& report)
         const Nanos before = known ? *lever.makespan + lever.gain : 0;
         const bool gains = known && lever.gain != 0 && before > 0;
         any = any || (known && lever.gain > 0 && !levers.ofOtherStep(lever));
-        table.rows.push_back(
-            rowOf({lever.name, lever.title, cellOf(lever.makespan), numberCell(lever.gain, known),
+        table.add({lever.name, lever.title, cellOf(lever.makespan), numberCell(lever.gain, known),
                    numberCell(-lever.gain, known),
                    gains ? TableCell(-static_cast<double>(lever.gain) / static_cast<double>(before)) : TableCell(),
                    cellOf(lever.peak), numberCell(lever.step, lever.step >= 0),
                    numberCell(stepNumber(lever.step), lever.step >= 0), known ? TableCell() : TableCell(lever.reason)},
-                  known && lever.gain > 0 ? Tone::Good : Tone::Plain));
+                  known && lever.gain > 0 ? Tone::Good : Tone::Plain);
     }
     section.add(std::move(table));
     if (levers.simulated && shown && !any) section.say("none of these makes the step shorter");
@@ -492,10 +484,7 @@ void addLevers(Document& document, const RunReport& report)
         section.fact(fmt::format("gain_by_cause.{}", toText(static_cast<IdleCause>(c))), ColumnKind::Time,
                      gain ? std::optional(static_cast<double>(*gain)) : std::nullopt);
     }
-    Table samples{"over_steps.*",
-                  {TableColumn{}, unshown("median", ColumnKind::Real), unshown("low", ColumnKind::Real),
-                   unshown("high", ColumnKind::Real), unshown("steps", ColumnKind::Count)}};
-    samples.shown = false;
+    Table samples = dataTable("over_steps.*", "- median:real low:real high:real steps");
     if (report.overSteps.figures.empty()) samples.unknown = "fewer than two measured steps";
     for (const auto& [key, sample] : report.overSteps.figures) {
         const ColumnKind kind = kindOfSample(key);
@@ -514,11 +503,8 @@ void addLevers(Document& document, const RunReport& report)
 // Why what is null is unknown, by its place.
 void addUnknown(Document& document, const RunReport& report, const RunInfo& info)
 {
-    Table table{"unknown", {TableColumn{}, unshown("*")}};
-    table.shown = false;
-    const auto add = [&table](std::string key, std::string why) {
-        table.rows.push_back(rowOf({std::move(key), std::move(why)}));
-    };
+    Table table = dataTable("unknown", "- *");
+    const auto add = [&table](std::string key, std::string why) { table.add({std::move(key), std::move(why)}); };
     for (const Figure& figure : report.figures())
         if (!figure.unknown.empty()) add(figure.key, figure.unknown);
     if (!report.noOps.empty())
@@ -543,25 +529,19 @@ Section gapsSection(const StepContext& context, const RunReport& report, std::si
     const auto name = [&](SpanId span) {
         return span == noSpan ? TableCell() : TableCell(timeline.nameOf(timeline.spans()[span]));
     };
-    Table table{"gaps.#",
-                {unshown("rank"), unshown("start_ns"), unshown("end_ns"), unshown("cause"), unshown("before"),
-                 unshown("blamed"), unshown("ready_op"), unshown("sentence"), unshown("chain"),
-                 unshown("experiment.change"), unshown("experiment.makespan_before_ns"),
-                 unshown("experiment.makespan_after_ns")}};
-    table.shown = false;
-    for (const Gap& gap : gaps)
-        table.rows.push_back(rowOf({std::int64_t(gap.rank),
-                                    gap.start,
-                                    gap.end,
-                                    std::string(toText(gap.cause)),
-                                    name(gap.next),
-                                    name(gap.blamed),
-                                    gap.hasReadyOp ? TableCell(toText(gap.readyOp)) : TableCell(),
-                                    {},
-                                    {},
-                                    {},
-                                    {},
-                                    {}}));
+    Table table = dataTable("gaps.#", "rank start_ns end_ns cause before blamed ready_op sentence chain "
+                                      "experiment.change experiment.makespan_before_ns experiment.makespan_after_ns");
+    for (const Gap& gap : gaps) {
+        TableRow cells{std::int64_t(gap.rank),
+                       gap.start,
+                       gap.end,
+                       std::string(toText(gap.cause)),
+                       name(gap.next),
+                       name(gap.blamed),
+                       gap.hasReadyOp ? TableCell(toText(gap.readyOp)) : TableCell()};
+        cells.resize(table.columns.size());
+        table.add(std::move(cells));
+    }
     Section section{"Largest gaps"};
     std::vector<Table> chains;
     for (const std::size_t i : longest) {
@@ -570,11 +550,9 @@ Section gapsSection(const StepContext& context, const RunReport& report, std::si
         cells[7] = explanation.sentence;
         if (const auto& experiment = explanation.experiment)
             cells[9] = experiment->change, cells[10] = experiment->before, cells[11] = experiment->after;
-        Table& chain = chains.emplace_back(
-            Table{fmt::format("gaps.{}.chain.#", i), {unshown("op"), unshown("rank"), unshown("why")}});
-        chain.shown = false;
+        Table& chain = chains.emplace_back(dataTable(fmt::format("gaps.{}.chain.#", i), "op rank why"));
         for (const GapLink& link : explanation.chain)
-            chain.rows.push_back(rowOf({name(link.span), std::int64_t(timeline.trackOf(link.span).rank), link.why}));
+            chain.add({name(link.span), std::int64_t(timeline.trackOf(link.span).rank), link.why});
         section.say("  " + std::move(explanation.sentence));
     }
     section.add(std::move(table));
@@ -598,13 +576,12 @@ document::Section notesSection(const std::vector<Note>& notes, Nanos timeUnit)
     table.columns[3].sparse = true;
     for (const Note& note : notes) {
         const bool onOp = note.anchor == NoteAnchor::Op;
-        table.rows.push_back(
-            rowOf({note.id, placeText(note, timeUnit) + ":", note.text,
+        table.add({note.id, placeText(note, timeUnit) + ":", note.text,
                    textCell(note.fromRun != 0 ? fmt::format("(from run {})", note.fromRun) : ""),
                    std::string(toText(note.anchor)), std::int64_t(note.step), std::int64_t(stepNumber(note.step)),
                    numberCell(note.rank, note.rank >= 0), numberCell(note.lastRank, !onOp && note.rank >= 0),
                    onOp ? TableCell(note.op) : TableCell(), numberCell(note.begin, !onOp), numberCell(note.end, !onOp),
-                   numberCell(note.fromRun, note.fromRun != 0)}));
+                   numberCell(note.fromRun, note.fromRun != 0)});
     }
     Section section{"Notes"};
     section.add(std::move(table));

@@ -1,23 +1,16 @@
 #include "traces/report/table_document.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "schedules/model/kinds.h"
 #include "traces/analysis/kernels.h"
 #include "traces/analysis/launch_gaps.h"
 #include "traces/analysis/roofline.h"
+#include "traces/report/table_curves.h"
 
 namespace stagewright::document {
 
 namespace {
-
-std::optional<double> valueOf(const TableCell& cell)
-{
-    if (const auto* whole = std::get_if<std::int64_t>(&cell)) return static_cast<double>(*whole);
-    if (const auto* real = std::get_if<double>(&cell); real != nullptr && std::isfinite(*real)) return *real;
-    return {};
-}
 
 Table rowsOf(const std::vector<TableColumn>& columns, const std::vector<TableRow>& rows, const std::vector<SpanId>& ops,
              const std::string& place, const Units& dataUnits)
@@ -44,13 +37,12 @@ Section described(const std::string& title, const std::vector<TableColumn>& colu
     Section section{title};
     const auto in = [&place](const char* key) { return place.empty() ? place : place + key; };
     section.fact(in(".title"), title);
-    Table heads{in(".columns.#"), {unshown("key"), unshown("title"), unshown("unit")}};
-    heads.shown = false;
+    Table heads = dataTable(in(".columns.#"), "key title unit");
     for (const TableColumn& column : columns) {
         std::string unit(column.unit());
         if (column.kind == ColumnKind::Time) unit = rows.dataUnits->timeName();
         if (column.kind == ColumnKind::Size && rows.dataUnits->memory != 1) unit = "microbatches";
-        heads.rows.push_back({{column.key, column.title, textCell(std::move(unit))}});
+        heads.add({column.key, column.title, textCell(std::move(unit))});
     }
     section.add(std::move(heads));
     section.fact(in(".unknown"), rows.unknown);
@@ -82,31 +74,6 @@ Table dataRows(const ReportTable& table, const std::string& place, const std::ve
 } // namespace stagewright::document
 
 namespace stagewright {
-
-Plot curvesOf(const ReportTable& table)
-{
-    using namespace document;
-    Plot out;
-    const AnalysisCurves& drawn = table.analysis->curves;
-    if (drawn.up.empty() || table.columns.empty()) return out;
-    out.across = table.columns.front().title;
-    out.up = drawn.up;
-    bool any = false;
-    for (const std::string_view key : drawn.columns) {
-        const auto column = std::find_if(table.columns.begin(), table.columns.end(),
-                                         [&](const TableColumn& each) { return each.key == key; });
-        if (column == table.columns.end()) continue;
-        PlotSeries curve{column->title, {}};
-        for (const auto& row : table.rows)
-            if (const auto x = valueOf(row.front()),
-                y = valueOf(row[static_cast<std::size_t>(column - table.columns.begin())]);
-                x && y)
-                curve.points.push_back({*x, *y});
-        any = any || curve.points.size() > 1;
-        if (!curve.points.empty()) out.series.push_back(std::move(curve));
-    }
-    return any ? out : Plot();
-}
 
 document::Section tableSection(const ReportTable& table, const std::string& place, std::size_t mostShown)
 {
@@ -170,11 +137,9 @@ document::Section kernelsSection(const StepContext& context, const std::string& 
         section.fact(launches, std::string());
     }
     section.add(dataRows(reportTable("links", context), place + ".links"));
-    Table roofline{place + ".roofline.#",
-                   {unshown("op"), unshown("ops"), unshown("time_ns"), unshown("flops"), unshown("bytes"),
-                    unshown("flops_per_byte"), unshown("flops_per_second"), unshown("attainable_flops_per_second"),
-                    unshown("share")}};
-    roofline.shown = false;
+    Table roofline =
+        dataTable(place + ".roofline.#",
+                  "op ops time_ns flops bytes flops_per_byte flops_per_second attainable_flops_per_second share");
     const auto ceilings = ceilingsOf(context.run());
     const auto rows = rooflineOf(context);
     if (!ceilings || !rows) roofline.unknown = (ceilings ? rows.error() : ceilings.error()).message;

@@ -12,10 +12,6 @@
 
 namespace stagewright {
 
-// What of the rows is a course over the first column, such as the loss by step. Unknown and infinite values are left out;
-// empty for other tables, and where no line has two points.
-Plot curvesOf(const ReportTable& table);
-
 // Under that place, "": not in JSON. "tables.bubbles" has title, columns, rows, sentence and unknown, and where the analysis has them
 // figures, plot and marks. At most so many rows are shown; JSON has them in ns and bytes.
 document::Section tableSection(const ReportTable& table, const std::string& place, std::size_t mostShown);

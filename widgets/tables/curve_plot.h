@@ -1,8 +1,8 @@
-// CurvePlot: what of a table is a course (traces/report/table_document.h) as lines over its first column, with a cursor
+// CurvePlot: what of a table is a course (traces/report/table_curves.h) as lines over its first column, with a cursor
 // over the rows. Paints with any painter. GUI thread only.
 #pragma once
 
-#include "schedules/base/plot.h"
+#include "traces/report/table_curves.h"
 #include "widgets/explore/cursor_picture.h"
 #include "widgets/explore/plot_frame.h"
 

@@ -126,7 +126,7 @@ void SectionView::add(const document::Sentences& sentences)
     QStringList lines;
     if (!m_line->text().isEmpty()) lines << m_line->text();
     for (const std::string& line : sentences.lines) lines << sentence(QString::fromStdString(line));
-    m_line->setText(lines.join(u' '));
+    m_line->setText(lines.join(u'\n'));
 }
 
 void SectionView::add(const document::Marks& marks)

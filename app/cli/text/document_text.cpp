@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -31,7 +32,9 @@ std::string plotText(const Chart& chart)
 {
     static constexpr const char* blocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
     constexpr std::size_t width = 60;
-    const double low = chart.plot.least().y, high = chart.plot.most().y;
+    double low = std::numeric_limits<double>::infinity(), high = -low;
+    for (const PlotSeries& series : chart.plot.series)
+        for (const PlotPoint& point : series.points) low = std::min(low, point.y), high = std::max(high, point.y);
     TextTable out({{""}, {""}});
     for (const PlotSeries& series : chart.plot.series) {
         std::string line;

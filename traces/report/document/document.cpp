@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "schedules/base/text.h"
+
 namespace stagewright::document {
 
 namespace {
@@ -44,11 +46,29 @@ TableCell textCell(std::string text) { return text.empty() ? TableCell() : Table
 
 TableCell numberCell(std::int64_t value, bool known) { return known ? TableCell(value) : TableCell(); }
 
+Column unshown(std::string key, ColumnKind kind) { return {{std::move(key), {}, kind}, Sign::Plain, false}; }
+
+Table dataTable(std::string place, std::string_view columns, std::string unknown)
+{
+    Table out{std::move(place), {}, {}, std::move(unknown), false};
+    for (const std::string_view one : split(columns, " ")) {
+        const std::size_t colon = one.find(':');
+        const std::string_view kind = colon == std::string_view::npos ? "" : one.substr(colon + 1);
+        out.columns.push_back(unshown(one == "-" ? std::string() : std::string(one.substr(0, colon)),
+                                      kind == "time"    ? ColumnKind::Time
+                                      : kind == "size"  ? ColumnKind::Size
+                                      : kind == "truth" ? ColumnKind::Truth
+                                      : kind == "real"  ? ColumnKind::Real
+                                                        : ColumnKind::Text));
+    }
+    return out;
+}
+
 Table listOf(std::string place, ColumnKind kind, std::vector<TableCell> values)
 {
     Table out{std::move(place), {unshown("#", kind)}};
     out.shown = false;
-    for (TableCell& value : values) out.rows.push_back({{std::move(value)}});
+    for (TableCell& value : values) out.add({std::move(value)});
     return out;
 }
 

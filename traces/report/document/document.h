@@ -63,11 +63,7 @@ struct Column : TableColumn { // without a key it is not in JSON
     bool brief = false;  // names that may be long: text shortens them
     bool sparse = false; // left out where no row has anything in it
 };
-// In JSON only.
-inline Column unshown(std::string key, ColumnKind kind = ColumnKind::Text)
-{
-    return {{std::move(key), {}, kind}, Sign::Plain, false};
-}
+Column unshown(std::string key, ColumnKind kind = ColumnKind::Text); // in JSON only
 
 struct Row {
     TableRow cells; // as long as the columns
@@ -89,7 +85,15 @@ struct Table {
     bool shown = true;
     std::optional<Units> dataUnits = {};                             // of its values in JSON; nothing: the document's
     std::size_t mostShown = std::numeric_limits<std::size_t>::max(); // rows; JSON has all of them
+
+    Row& add(TableRow cells, Tone tone = Tone::Plain) // valid until the next one is added
+    {
+        return rows.emplace_back(Row{std::move(cells), tone});
+    }
 };
+// In JSON only, with columns of these keys: "rank busy:time amount:size busy_too:truth share:real", others text or counts;
+// "-" is a column that JSON has not, such as the first one where * names it.
+Table dataTable(std::string place, std::string_view columns, std::string unknown = {});
 
 // A list of values: the table's only column.
 Table listOf(std::string place, ColumnKind kind, std::vector<TableCell> values);
