@@ -8,9 +8,9 @@ expect_out '^C is 18.2 % faster'
 expect_out '^A and D take the same time'
 expect_out ' B − A +C − A +D − A$'
 expect_out '^Step time +33 +27 +27 +33 +−6 +−6 +=$'
-expect_out '^  Return trip +6 +0 +−6$'
-expect_out '^  the backward is split into I and W +30 +−3 +4$'
-expect_out '^  deeper warm-up: 7 forwards on rank 0 before its first backward instead of 4 '
+expect_out '^Return trip +6 +0 +−6$'
+expect_out '^the backward is split into I and W +30 +−3 +4$'
+expect_out '^deeper warm-up: 7 forwards on rank 0 before its first backward instead of 4 '
 expect_no_out 'different setups'
 run stagewright compare s.stagewright 1f1b zb-h2 gpipe --json
 expect_code 0
@@ -48,9 +48,9 @@ expect_json ns b time_unit
 # A different shape, latency, model and batch are shown.
 run stagewright simulate -s 1f1b -m 16 --comm 0.5 -o s.stagewright
 run stagewright compare s.stagewright 1 5
-expect_out '^  microbatches +8 +16$'
-expect_out '^  link latency +none +0.5 units$'
-expect_out '^  different setups: microbatches 8 against 16 and link latency none against 0.5 units$'
+expect_out '^microbatches +8 +16$'
+expect_out '^link latency +none +0.5 units$'
+expect_out '^different setups: microbatches 8 against 16 and link latency none against 0.5 units$'
 expect_out "B's placement and order: 16 microbatches instead of 8"
 for batch in 1 2; do
     run stagewright record -s gpipe -p 2 -m 2 --model "layers=2,hidden=$((32 * batch)),heads=2,seq=16" --microbatch-size "$batch" --steps 2 \
@@ -58,8 +58,8 @@ for batch in 1 2; do
 done
 run stagewright compare r.stagewright
 expect_code 0
-expect_out '^  model +layers=2,hidden=32.* layers=2,hidden=64'
-expect_out '^  microbatch size +1 +2$'
+expect_out '^model +layers=2,hidden=32.* layers=2,hidden=64'
+expect_out '^microbatch size +1 +2$'
 expect_out '^no difference is claimed with fewer than 4 measured steps per run: '
 expect_out 'the noise is unknown, so no difference is claimed: each run needs 4 measured steps, and A has 2 and B has 2'
 expect_no_out '(faster|slower)'

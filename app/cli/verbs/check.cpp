@@ -12,9 +12,9 @@
 #include "app/cli/process_runs.h"
 #include "app/cli/progress_line.h"
 #include "app/cli/session.h"
+#include "app/cli/text/document_json.h"
+#include "app/cli/text/document_text.h"
 #include "app/cli/text/figures.h"
-#include "app/cli/text/json.h"
-#include "app/cli/text/table.h"
 #include "app/cli/verbs/remote_call.h"
 #include "app/cli/verbs/state_grid.h"
 #include "engine/check/backend_check.h"
@@ -41,8 +41,6 @@ struct CheckChoice {
     std::vector<TypedOption> typed; // the call as it was given
     int processes = 0;              // 0: ranks are threads
 };
-
-std::string yesNo(bool value) { return value ? "yes" : "no"; }
 
 // --shard, --gather and --reduce as the lists have them; empty where they have no such ops.
 std::array<std::string, 3> sharingWords(const ReplicaLists& sharing)
@@ -130,6 +128,9 @@ std::string whyNotSplit(const std::vector<int>& stageLayers, const Schedule& sch
                        schedule.stages);
 }
 
+std::string verdictOf(bool passed) { return passed ? "pass" : "FAIL"; }
+document::Tone toneOf(bool passed) { return passed ? document::Tone::Plain : document::Tone::Bad; }
+
 // The reference is the CPU in fp32.
 bool isCompared(const TrainingOptions& training)
 {
@@ -143,7 +144,7 @@ std::vector<Precision> precisionsOf(const TrainingOptions& training)
 }
 
 // A device's kernels against the CPU's, one by one.
-Result<bool> compareEachKernel(const TrainingOptions& training, Session& session, Table& table, Json& results)
+Result<bool> compareEachKernel(const TrainingOptions& training, Session& session, document::Table& table)
 {
     bool passed = true;
     for (const Precision precision : precisionsOf(training)) {
@@ -151,22 +152,16 @@ Result<bool> compareEachKernel(const TrainingOptions& training, Session& session
         STAGEWRIGHT_TRY(auto compared, compareKernels(training.backend, training.device, precision));
         for (const KernelComparison& one : compared) {
             passed = passed && one.passed;
-            table.add({one.kernel, training.backend, std::string(toText(precision)), fmt::format("{:.2g}", one.error),
-                       fmt::format("{:.0e}", one.tolerance), one.passed ? "pass" : "FAIL"},
-                      one.passed ? Tint::None : Tint::Bad);
-            results.push_back({{"kernel", one.kernel},
-                               {"backend", training.backend},
-                               {"precision", std::string(toText(precision))},
-                               {"error", one.error},
-                               {"tolerance", one.tolerance},
-                               {"passed", one.passed}});
+            table.add({one.kernel, training.backend, std::string(toText(precision)), one.error, one.tolerance,
+                       verdictOf(one.passed), std::int64_t(one.passed)},
+                      toneOf(one.passed));
         }
     }
     return passed;
 }
 
 // A device's layers against the CPU's, in the requested precision or in all of them.
-Result<bool> compareDevice(const TrainingOptions& training, Session& session, Table& table, Json& results,
+Result<bool> compareDevice(const TrainingOptions& training, Session& session, document::Table& table,
                            const std::stop_token& stop)
 {
     constexpr int steps = 10;
@@ -179,42 +174,23 @@ Result<bool> compareDevice(const TrainingOptions& training, Session& session, Ta
         passed = passed && result.passed;
         table.add({fmt::format("{} against cpu{}, {}", result.backend,
                                traitsOf(result.backend).hasDevices ? "" : " in fp32", plural(result.steps, "step")),
-                   std::string(toText(precision)), fmt::format("{:.2g}", result.gradientError),
-                   fmt::format("{:.0e}", result.gradientTolerance), result.farthestTensor,
-                   fmt::format("{:.2g}", result.lossError), fmt::format("{:.0e}", result.lossTolerance),
-                   result.passed ? "pass" : "FAIL"},
-                  result.passed ? Tint::None : Tint::Bad);
-        results.push_back({{"backend", result.backend},
-                           {"precision", std::string(toText(precision))},
-                           {"steps", result.steps},
-                           {"gradient_error", result.gradientError},
-                           {"gradient_tolerance", result.gradientTolerance},
-                           {"farthest_tensor", result.farthestTensor},
-                           {"loss_error", result.lossError},
-                           {"loss_tolerance", result.lossTolerance},
-                           {"passed", result.passed}});
+                   result.backend, std::string(toText(precision)), std::int64_t(result.steps), result.gradientError,
+                   result.gradientTolerance, result.farthestTensor, result.lossError, result.lossTolerance,
+                   verdictOf(result.passed), std::int64_t(result.passed)},
+                  toneOf(result.passed));
     }
     return passed;
 }
 
 // The CPU's loss and gradients against a model in double precision that shares no code with the engine.
-Result<bool> compareDouble(const TrainingOptions& training, Session& session, Table& table, Json& results)
+Result<bool> compareDouble(const TrainingOptions& training, Session& session, document::Table& table)
 {
     session.progress().tell(fmt::format("{} against double precision", training.backend), 0, 1);
     STAGEWRIGHT_TRY(auto result, compareWithDouble(training));
-    table.add({fmt::format("{} against double precision", result.backend), result.model,
-               fmt::format("{:.2g}", result.gradientError), fmt::format("{:.0e}", result.gradientTolerance),
-               result.farthestTensor, fmt::format("{:.2g}", result.lossError),
-               fmt::format("{:.0e}", result.lossTolerance), result.passed ? "pass" : "FAIL"},
-              result.passed ? Tint::None : Tint::Bad);
-    results.push_back({{"backend", result.backend},
-                       {"model", result.model},
-                       {"gradient_error", result.gradientError},
-                       {"gradient_tolerance", result.gradientTolerance},
-                       {"farthest_tensor", result.farthestTensor},
-                       {"loss_error", result.lossError},
-                       {"loss_tolerance", result.lossTolerance},
-                       {"passed", result.passed}});
+    table.add({fmt::format("{} against double precision", result.backend), result.backend, result.model,
+               result.gradientError, result.gradientTolerance, result.farthestTensor, result.lossError,
+               result.lossTolerance, verdictOf(result.passed), std::int64_t(result.passed)},
+              toneOf(result.passed));
     return result.passed;
 }
 
@@ -403,42 +379,40 @@ Result<int> runCheck(const CheckChoice& options, const std::shared_ptr<ProcessJo
         }
 
     const bool anyReplicas = !grid.empty() || setup.sharesState();
-    std::vector<Table::Column> columns{{"schedule"}, {"shape"}};
-    if (anyReplicas) columns.insert(columns.end(), {{"shard"}, {"gather"}, {"reduce"}});
-    columns.insert(columns.end(), {{"backend"},
-                                   {"gradient error", Table::Align::Right},
-                                   {"bits equal"},
-                                   {"losses equal"},
-                                   {"repeatable"},
-                                   {"order kept"},
-                                   {"verdict"}});
-    Table table(std::move(columns));
-    Json results = Json::array();
-    Table deviceTable({{"undivided model"},
-                       {"precision"},
-                       {"gradient error", Table::Align::Right},
-                       {"allowed", Table::Align::Right},
-                       {"at"},
-                       {"loss error", Table::Align::Right},
-                       {"allowed", Table::Align::Right},
-                       {"verdict"}});
-    Json comparisons = Json::array();
-    Table doubleTable({{"model"},
-                       {"of"},
-                       {"gradient error", Table::Align::Right},
-                       {"allowed", Table::Align::Right},
-                       {"at"},
-                       {"loss error", Table::Align::Right},
-                       {"allowed", Table::Align::Right},
-                       {"verdict"}});
-    Json doubles = Json::array();
-    Table kernelTable({{"kernel"},
-                       {"backend"},
-                       {"precision"},
-                       {"error", Table::Align::Right},
-                       {"allowed", Table::Align::Right},
-                       {"verdict"}});
-    Json kernels = Json::array();
+    using enum ColumnKind;
+    const std::vector<document::Column> verdict{TableColumn{{}, "verdict"}, document::unshown("passed", Truth)};
+    const auto tableWith = [&verdict](std::string place, std::vector<document::Column> columns) {
+        columns.insert(columns.end(), verdict.begin(), verdict.end());
+        return document::Table{std::move(place), std::move(columns)};
+    };
+    document::Table kernelTable =
+        tableWith("kernels.#", {TableColumn{"kernel", "kernel"}, TableColumn{"backend", "backend"},
+                                TableColumn{"precision", "precision"}, TableColumn{"error", "error", Real},
+                                TableColumn{"tolerance", "allowed", Real}});
+    document::Table deviceTable = tableWith(
+        "against_cpu.#",
+        {TableColumn{{}, "undivided model"}, document::unshown("backend"), TableColumn{"precision", "precision"},
+         document::unshown("steps"), TableColumn{"gradient_error", "gradient error", Real},
+         TableColumn{"gradient_tolerance", "allowed", Real}, TableColumn{"farthest_tensor", "at"},
+         TableColumn{"loss_error", "loss error", Real}, TableColumn{"loss_tolerance", "allowed", Real}});
+    document::Table doubleTable =
+        tableWith("against_double.#",
+                  {TableColumn{{}, "model"}, document::unshown("backend"), TableColumn{"model", "of"},
+                   TableColumn{"gradient_error", "gradient error", Real},
+                   TableColumn{"gradient_tolerance", "allowed", Real}, TableColumn{"farthest_tensor", "at"},
+                   TableColumn{"loss_error", "loss error", Real}, TableColumn{"loss_tolerance", "allowed", Real}});
+    document::Table table = tableWith(
+        "checks.#",
+        {TableColumn{"schedule", "schedule"}, TableColumn{"shape", "shape"}, TableColumn{{}, "shard"},
+         document::unshown("shard"), TableColumn{"gather", "gather"}, TableColumn{"reduce", "reduce"},
+         TableColumn{"backend", "backend"}, TableColumn{"gradient_error", "gradient error", Real},
+         TableColumn{"gradients_equal", "bits equal", Truth}, TableColumn{"losses_equal", "losses equal", Truth},
+         TableColumn{"repeat_equal", "repeatable", Truth}, TableColumn{"order_equal", "order kept", Truth},
+         document::unshown("copies_equal", Truth), document::unshown("weights_equal", Truth),
+         document::unshown("replicas"), document::unshown("rollbacks"), document::unshown("weights"),
+         document::unshown("deviation"), document::unshown("note")});
+    for (const std::size_t c : {2, 4, 5}) table.columns[c].shown = anyReplicas;
+    Json series = Json::array(); // what of each schedule is no table
     const DeviceOptions devices = training.device;
     std::vector<std::string> notes;
     bool passed = true;
@@ -451,17 +425,17 @@ Result<int> runCheck(const CheckChoice& options, const std::shared_ptr<ProcessJo
         training.workload = workload;
         training.device = traitsOf(backend).hasDevices || !setup.backend.empty() ? devices : DeviceOptions{};
         if (speaks && isCompared(training)) {
-            auto each = compareEachKernel(training, session, kernelTable, kernels);
+            auto each = compareEachKernel(training, session, kernelTable);
             if (!each) return tl::unexpected(std::move(each.error()).with(backend));
             passed = passed && *each;
-            auto same = compareDevice(training, session, deviceTable, comparisons, stop);
+            auto same = compareDevice(training, session, deviceTable, stop);
             if (!same) return tl::unexpected(std::move(same.error()).with(backend));
             passed = passed && *same;
             // bits are compared with sums in other orders
             if (training.device.precision == Precision::Default) training.device.precision = Precision::Fp32;
         }
         if (speaks && !traitsOf(backend).hasDevices) {
-            auto same = compareDouble(training, session, doubleTable, doubles);
+            auto same = compareDouble(training, session, doubleTable);
             if (!same) return tl::unexpected(std::move(same.error()).with(backend));
             passed = passed && *same;
         }
@@ -485,54 +459,49 @@ Result<int> runCheck(const CheckChoice& options, const std::shared_ptr<ProcessJo
                 return tl::unexpected(std::move(result.error()).with(fmt::format("{} on {}", schedule.name, backend)));
             passed = passed && result->passed;
             const auto [shard, gather, reduce] = sharingWords(checked.sharing);
-            std::vector<std::string> cells{result->schedule, result->shape};
-            if (anyReplicas) cells.insert(cells.end(), {shard, gather, reduce});
-            cells.insert(cells.end(),
-                         {result->backend, fmt::format("{:.3g}", result->gradientError), yesNo(result->gradientsEqual),
-                          yesNo(result->lossesEqual), yesNo(result->repeatEqual), yesNo(result->orderEqual),
-                          result->passed ? "pass" : "FAIL"});
-            table.add(std::move(cells), result->passed ? Tint::None : Tint::Bad);
+            const auto truth = [](bool value) { return std::int64_t(value); };
+            table.add({result->schedule,
+                       result->shape,
+                       shard,
+                       document::textCell(result->sharing),
+                       document::textCell(gather),
+                       document::textCell(reduce),
+                       result->backend,
+                       result->gradientError,
+                       truth(result->gradientsEqual),
+                       truth(result->lossesEqual),
+                       truth(result->repeatEqual),
+                       truth(result->orderEqual),
+                       truth(result->copiesEqual),
+                       truth(result->weightsEqual),
+                       std::int64_t(schedule.replicas),
+                       std::int64_t(result->rollbacks),
+                       std::string(toText(result->weights)),
+                       result->weights == WeightRule::Synchronous && !result->partial ? TableCell()
+                                                                                      : TableCell(result->deviation),
+                       result->note,
+                       verdictOf(result->passed),
+                       truth(result->passed)},
+                      toneOf(result->passed));
             if (!result->note.empty() && !(inGrid && result->passed))
                 notes.push_back(fmt::format("{}: {}", result->schedule, result->note));
-            results.push_back({{"schedule", result->schedule},
-                               {"shape", result->shape},
-                               {"backend", result->backend},
-                               {"gradient_error", result->gradientError},
-                               {"gradients_equal", result->gradientsEqual},
-                               {"losses_equal", result->lossesEqual},
-                               {"repeat_equal", result->repeatEqual},
-                               {"order_equal", result->orderEqual},
-                               {"copies_equal", result->copiesEqual},
-                               {"weights_equal", result->weightsEqual},
-                               {"replicas", schedule.replicas},
-                               {"shard", result->sharing.empty() ? Json(nullptr) : Json(result->sharing)},
-                               {"gather", gather.empty() ? Json(nullptr) : Json(gather)},
-                               {"reduce", reduce.empty() ? Json(nullptr) : Json(reduce)},
-                               {"traffic", trafficJson(result->traffic)},
-                               {"rollbacks", result->rollbacks},
-                               {"weights", std::string(toText(result->weights))},
-                               {"deviation", result->weights == WeightRule::Synchronous && !result->partial
-                                                 ? Json(nullptr)
-                                                 : Json(result->deviation)},
-                               {"loss", result->loss},
-                               {"reference_loss", result->referenceLoss},
-                               {"note", result->note},
-                               {"passed", result->passed}});
+            series.push_back({{"traffic", trafficJson(result->traffic)},
+                              {"loss", result->loss},
+                              {"reference_loss", result->referenceLoss}});
         }
     }
     session.progress().tell("checked", total, total);
     session.progress().clear();
-    if (session.json)
-        session.answer({{"passed", passed},
-                        {"checks", std::move(results)},
-                        {"kernels", kernels},
-                        {"against_cpu", comparisons},
-                        {"against_double", doubles},
-                        {"left_out", leftOut}});
-    if (!kernels.empty()) session.out(kernelTable.text(session.colourOut()) + "\n");
-    if (!comparisons.empty()) session.out(deviceTable.text(session.colourOut()) + "\n");
-    if (!doubles.empty()) session.out(doubleTable.text(session.colourOut()) + "\n");
-    session.out(table.text(session.colourOut()));
+    document::Document document;
+    document.add().fact("passed", Truth, passed);
+    document.sections.back().add(document::listOf("left_out", Text, {leftOut.begin(), leftOut.end()}));
+    for (document::Table* one : {&kernelTable, &deviceTable, &doubleTable, &table}) document.add().add(std::move(*one));
+    if (session.json) {
+        Json object = documentJson(document);
+        for (std::size_t i = 0; i < series.size(); ++i) object["checks"][i].update(series.at(i));
+        session.answer(object);
+    }
+    session.out(documentText(document, {session.colourOut()}));
     for (const std::string& note : notes) session.out("  " + note + "\n");
     for (const std::string& note : leftOut) session.out("  " + note + "\n");
     session.out(fmt::format("\n{}: gradients and losses against a one-rank replay in the schedule's own order, stale "

@@ -10,9 +10,9 @@
 #include "app/cli/session.h"
 #include "app/cli/text/channel_json.h"
 #include "app/cli/text/document_json.h"
+#include "app/cli/text/document_text.h"
 #include "app/cli/text/figures.h"
 #include "app/cli/text/run_json.h"
-#include "app/cli/text/table.h"
 #include "schedules/base/median.h"
 #include "traces/report/run_document.h"
 
@@ -27,51 +27,41 @@ struct Row {
     double contention = 0;
 };
 
-Json comparisonTableJson(const std::vector<Row>& rows)
+// The runs beside each other; JSON has it of two or more.
+document::Document comparisonOf(const std::vector<Row>& rows)
 {
-    if (rows.size() < 2) return nullptr;
-    Json entries = Json::array();
+    using namespace document;
+    using enum ColumnKind;
+    document::Table table{rows.size() < 2 ? "" : "comparison.entries.#",
+                          {TableColumn{"run", "run", Whole}, unshown("schedule"), TableColumn{{}, "schedule"},
+                           TableColumn{"step_time_ns", "step time", Time}, unshown("relative_step_time"),
+                           Column({{}, {}, Share}, Sign::Relative), TableColumn{"bubble_fraction", "bubble", Share},
+                           TableColumn{"peak_activation_bytes", "peak activation", Size}, unshown("loss_first"),
+                           unshown("loss_last"), Column({{}, "loss", Whole}), unshown("deviation"),
+                           unshown("contention")}};
+    table.columns[5].sparse = true;
+    const double base = rows.empty() ? 0 : rows.front().stepTime;
     for (const Row& row : rows) {
-        const Metric* loss = row.run.metric("loss");
-        const bool hasLoss = loss && !loss->values.empty();
-        const Metric* deviation = row.run.metric("deviation");
-        const bool hasDeviation = deviation && !deviation->values.empty();
-        entries.push_back({{"run", row.run.info.id},
-                           {"schedule", row.run.info.scheduleName},
-                           {"step_time_ns", static_cast<Nanos>(row.stepTime)},
-                           {"relative_step_time",
-                            rows.front().stepTime > 0 ? Json(row.stepTime / rows.front().stepTime) : Json(nullptr)},
-                           {"bubble_fraction", row.figures.bubbles.bubbleFraction},
-                           {"peak_activation_bytes", row.figures.largestPeak()},
-                           {"loss_first", hasLoss ? Json(loss->values.front()) : Json(nullptr)},
-                           {"loss_last", hasLoss ? Json(loss->values.back()) : Json(nullptr)},
-                           {"deviation", hasDeviation ? Json(deviation->values.back()) : Json(nullptr)},
-                           {"contention", row.contention}});
+        const auto metric = [&row](const char* name, bool first) {
+            const Metric* found = row.run.metric(name);
+            const bool has = found && !found->values.empty();
+            return has ? TableCell(first ? found->values.front() : found->values.back()) : TableCell();
+        };
+        const TableCell first = metric("loss", true), last = metric("loss", false);
+        const auto* from = std::get_if<double>(&first);
+        table.add({row.run.info.id, row.run.info.scheduleName, row.run.info.name, static_cast<Nanos>(row.stepTime),
+                   base > 0 ? TableCell(row.stepTime / base) : TableCell(),
+                   &row == &rows.front() || base <= 0 ? TableCell(std::string()) : TableCell(row.stepTime / base - 1),
+                   row.figures.bubbles.bubbleFraction, row.figures.largestPeak(), first, last,
+                   from ? fmt::format("{:.3f} → {:.3f}", *from, std::get<double>(last)) : std::string(),
+                   metric("deviation", false), row.contention});
     }
-    return {{"baseline", rows.front().run.info.id}, {"entries", std::move(entries)}};
-}
-
-std::string comparisonTable(const std::vector<Row>& rows, bool colour)
-{
-    using Align = Table::Align;
-    Table table({{"run", Align::Right},
-                 {"schedule"},
-                 {"step time", Align::Right},
-                 {"", Align::Right},
-                 {"bubble", Align::Right},
-                 {"peak activation", Align::Right},
-                 {"loss", Align::Right}});
-    for (const Row& row : rows) {
-        const Metric* loss = row.run.metric("loss");
-        const double base = rows.front().stepTime;
-        table.add({std::to_string(row.run.info.id), row.run.info.name, formatDuration(static_cast<Nanos>(row.stepTime)),
-                   &row == &rows.front() || base <= 0 ? "" : formatChange(row.stepTime / base - 1),
-                   formatPercent(row.figures.bubbles.bubbleFraction), formatBytes(row.figures.largestPeak()),
-                   loss && !loss->values.empty()
-                       ? fmt::format("{:.3f} → {:.3f}", loss->values.front(), loss->values.back())
-                       : ""});
-    }
-    return table.text(colour);
+    Document out;
+    out.add().fact("comparison", std::string());
+    if (rows.size() > 1)
+        out.sections.back().fact("comparison.baseline", Count, static_cast<double>(rows.front().run.info.id));
+    out.sections.back().add(std::move(table));
+    return out;
 }
 
 // A run that the watchdog stopped before its first step was complete; no file holds it.
@@ -116,13 +106,14 @@ Result<void> tell(const std::string& path, const Recording& recording, Session& 
     }
     session.progress().clear();
     if (recording.stall && recording.stalledRun == 0) runs.push_back(stalledRunJson(recording));
-    if (session.json)
-        session.answer({{"file", rows.empty() ? Json(nullptr) : Json(path)},
-                        {"runs", std::move(runs)},
-                        {"comparison", comparisonTableJson(rows)}});
+    const document::Document comparison = comparisonOf(rows);
+    if (session.json) {
+        Json object{{"file", rows.empty() ? Json(nullptr) : Json(path)}, {"runs", std::move(runs)}};
+        object.update(documentJson(comparison));
+        session.answer(object);
+    }
     if (rows.empty()) return {};
-    const bool colour = session.colourOut();
-    session.out(comparisonTable(rows, colour));
+    session.out(documentText(comparison, {session.colourOut()}));
     const Row& first = rows.front();
     const int measuredSteps = std::max(0, first.run.info.steps - first.run.info.warmupSteps);
     const std::string taken = measuredSteps == 0 ? std::string("of warm-up only: no measured step is complete")
