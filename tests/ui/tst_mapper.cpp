@@ -8,7 +8,7 @@
 #include "app/ui/mapper/mapper_controller.h"
 #include "tests/ui/window_fixture.h"
 #include "traces/import/import.h"
-#include "widgets/device/figure_table.h"
+#include "widgets/document/figure_table.h"
 #include "widgets/import/import_dialog.h"
 #include "widgets/mapper/mapper_panel.h"
 

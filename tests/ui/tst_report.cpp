@@ -15,7 +15,7 @@
 #include "app/ui/workspace/workspace.h"
 #include "tests/ui/window_fixture.h"
 #include "traces/export/html_report.h"
-#include "widgets/device/figure_table.h"
+#include "widgets/document/figure_table.h"
 #include "widgets/numbers.h"
 #include "widgets/panel/side_panel.h"
 #include "widgets/tables/tables_panel.h"

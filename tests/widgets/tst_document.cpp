@@ -11,10 +11,10 @@
 #include "traces/export/document_html.h"
 #include "traces/report/run_document.h"
 #include "traces/report/table_document.h"
-#include "widgets/device/figure_table.h"
+#include "widgets/document/figure_table.h"
 #include "widgets/panel/panel_parts.h"
-#include "widgets/tables/curve_plot.h"
-#include "widgets/tables/section_view.h"
+#include "widgets/document/curve_plot.h"
+#include "widgets/document/section_view.h"
 
 using namespace stagewright;
 

@@ -6,8 +6,8 @@
 #include "schedules/library/registry.h"
 #include "traces/report/table_curves.h"
 #include "traces/run/simulated_run.h"
-#include "widgets/device/figure_table.h"
-#include "widgets/tables/curve_plot.h"
+#include "widgets/document/figure_table.h"
+#include "widgets/document/curve_plot.h"
 #include "widgets/tables/tables_panel.h"
 
 using namespace stagewright;

@@ -136,6 +136,8 @@ Result<AnalysisRows> kernelRows(const StepContext& context)
                             std::string(toText(row.lane))});
         out.ops.push_back(row.longestSpan);
     }
+    out.figures = {{"calls", "Kernels and copies", ColumnKind::Count, static_cast<double>(report.calls)},
+                   {"total_ns", "In all", ColumnKind::Time, static_cast<double>(report.total)}};
     return out;
 }
 

@@ -1,6 +1,7 @@
 #include "traces/analysis/links.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "schedules/timeline/message_view.h"
@@ -137,7 +138,19 @@ std::vector<TableColumn> linkColumns()
 Result<AnalysisRows> linkRows(const StepContext& context)
 {
     AnalysisRows out;
-    for (const LinkOverlap& link : analyseLinks(context))
+    Nanos transfer = 0;
+    std::optional<Nanos> exposed = 0;
+    const std::vector<LinkOverlap> links = analyseLinks(context);
+    for (const LinkOverlap& link : links) {
+        transfer += link.transfer;
+        exposed = exposed && link.exposed() ? std::optional(*exposed + *link.exposed()) : std::nullopt;
+    }
+    out.figures = {
+        {"transfer_ns", "In transfer", ColumnKind::Time, static_cast<double>(transfer)},
+        {"exposed", "Not hidden by the receiver's compute", ColumnKind::Share,
+         exposed && transfer > 0 ? static_cast<double>(*exposed) / static_cast<double>(transfer) : std::nan("")}};
+    if (links.empty()) out.figures.clear();
+    for (const LinkOverlap& link : links)
         out.rows.push_back({std::int64_t{link.from}, std::int64_t{link.to}, link.messages, cellOf(link.sendWait),
                             cellOf(link.receiveWait), link.transfer, cellOf(link.coveredBySender),
                             cellOf(link.coveredByReceiver), cellOf(link.exposed()),

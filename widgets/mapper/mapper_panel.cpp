@@ -17,7 +17,7 @@
 
 #include "traces/foreign/label_rules.h"
 #include "traces/import/rule_draft.h"
-#include "widgets/device/figure_table.h"
+#include "widgets/document/figure_table.h"
 #include "widgets/literals.h"
 #include "widgets/numbers.h"
 #include "widgets/runs/runs_model.h"

@@ -8,10 +8,10 @@
 #include <QVBoxLayout>
 
 #include "traces/report/table_document.h"
+#include "widgets/document/section_view.h"
 #include "widgets/literals.h"
 #include "widgets/numbers.h"
 #include "widgets/sentence.h"
-#include "widgets/tables/section_view.h"
 
 namespace stagewright {
 

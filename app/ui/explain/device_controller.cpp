@@ -1,9 +1,7 @@
 #include "app/ui/explain/device_controller.h"
 
 #include "app/ui/workspace/workspace.h"
-#include "widgets/device/device_figures.h"
 #include "widgets/device/device_panel.h"
-#include "widgets/device/figure_table.h"
 #include "widgets/literals.h"
 
 namespace stagewright {
@@ -26,7 +24,7 @@ DeviceController::DeviceController(Workspace& workspace) : DeviceController(work
 
 DeviceController::DeviceController(Workspace& workspace, DevicePanel* panel)
     : DockOfStep(workspace, u"deviceDock"_s, u"Kernels and links"_s, panel, workspace.actions()["deviceTables"],
-                 [panel] { panel->kernels()->setFocus(); }),
+                 [panel] { panel->pages()->setFocus(); }),
       m_panel(panel)
 {
     connect(&workspace, &Workspace::themeChanged, this, [this] { m_panel->setTheme(m_workspace.theme()); });

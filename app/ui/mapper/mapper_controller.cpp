@@ -15,7 +15,7 @@
 #include "traces/foreign/label_rules.h"
 #include "traces/format/atomic_file.h"
 #include "traces/import/rule_draft.h"
-#include "widgets/device/figure_table.h"
+#include "widgets/document/figure_table.h"
 #include "widgets/literals.h"
 #include "widgets/mapper/mapper_panel.h"
 #include "widgets/preferences/preferences.h"

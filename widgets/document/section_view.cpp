@@ -1,4 +1,4 @@
-#include "widgets/tables/section_view.h"
+#include "widgets/document/section_view.h"
 
 #include <algorithm>
 
@@ -6,13 +6,13 @@
 #include <QPushButton>
 #include <QVBoxLayout>
 
-#include "widgets/device/figure_table.h"
+#include "widgets/document/curve_plot.h"
+#include "widgets/document/figure_table.h"
 #include "widgets/literals.h"
 #include "widgets/numbers.h"
 #include "widgets/panel/panel_parts.h"
 #include "widgets/sentence.h"
 #include "widgets/style.h"
-#include "widgets/tables/curve_plot.h"
 
 namespace stagewright {
 namespace {

@@ -1,4 +1,4 @@
-#include "widgets/tables/curve_plot.h"
+#include "widgets/document/curve_plot.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "widgets/device/figure_table.h"
+#include "widgets/document/figure_table.h"
 
 #include <QHeaderView>
 
