@@ -101,6 +101,25 @@ Figure wordsFigure(std::string title, std::string words) // of people only
     return out;
 }
 
+std::string meaningOf(std::string_view key) // of communication
+{
+    if (key == "overlap.messages") return "messages between ranks in this step: activations and gradients";
+    if (key.starts_with("overlap."))
+        return "a transfer lasts from its producer's end to its arrival; it is hidden while the receiving rank is "
+               "busy, "
+               "exposed while it is not";
+    if (key.starts_with("sharing.gather"))
+        return "how often a rank gathers a stage's weights from the ranks that share it, and the bytes it receives in "
+               "them; of the rank with the most";
+    if (key.starts_with("sharing.reduc"))
+        return "how often a rank sums a stage's gradients with the ranks that share it, and the bytes it receives in "
+               "them; of the rank with the most";
+    if (key == "sharing.hidden_time")
+        return "time of gathers and reductions in which their rank runs an op or, without ops, a kernel that computes";
+    return key == "sharing.exposed_time" ? "idle time that waits for them"
+                                         : "their time before the first and after the last op of the step";
+}
+
 // The run, its shape and step, what else the figures depend on.
 void addHead(Document& document, const Run& run, const RunReport& report)
 {
@@ -369,40 +388,15 @@ void addMemory(Document& document, const RunReport& report)
     document.add("Memory at its peak").add(std::move(table));
 }
 
-// Of sharing the figures of the rank with the most.
-void addCommunication(Document& document, const RunReport& report, const std::vector<Figure>& figures, bool shown)
-{
-    Section& section = document.add("Communication");
-    const Figure &time = *findFigure(figures, "overlap.comm_time"),
-                 &messages = *findFigure(figures, "overlap.messages");
-    const bool none = messages.unknown.empty() && messages.value == 0;
-    if (none && shown && report.noOps.empty()) section.say("none between ranks");
-    for (Figure figure : figures) {
-        const bool sharing = figure.key.starts_with("sharing.");
-        if (!sharing && !figure.key.starts_with("overlap.")) continue;
-        figure.shown = shown && report.noOps.empty() &&
-                       (sharing ? figure.unknown.empty() && figure.value > 0
-                                : !none && (&time == findFigure(figures, figure.key) || time.unknown.empty()));
-        if (figure.key == "overlap.hidden_time" && time.value > 0)
-            figure.note = formatPercent(figure.value / time.value);
-        if (figure.key == "overlap.exposed_time")
-            figure.meaning = "the part while the receiving rank is idle",
-            figure.note = sampleText(report.overSteps, "exposed_time", report.units);
-        if (sharing) figure.note = figure.byRank.empty() ? "" : "of a rank in a step";
-        section.add(std::move(figure));
-    }
-    if (report.collectives.empty()) section.fact("sharing", std::string());
-}
-
 void addCriticalPath(Document& document, const Run& run, const RunReport& report, bool shown)
 {
-    const Timeline& timeline = *run.timeline;
     const auto& path = report.criticalPath;
     Section& section = document.add("Critical path");
     std::vector<TableCell> ops;
-    for (const CriticalLink& link : path) ops.emplace_back(toText(timeline.spans()[link.span].op));
+    for (const CriticalLink& link : path) ops.emplace_back(toText(run.timeline->spans()[link.span].op));
     section.add(listOf("critical_path", ColumnKind::Text, std::move(ops))).unknown = report.noOps;
     if (path.empty() || !shown || !report.noOps.empty()) return;
+    const Timeline& timeline = *run.timeline;
     Nanos waits = 0;
     for (const CriticalLink& link : path) waits += link.waitBefore;
     std::string text = "  "; // lines of at most 96 characters or so
@@ -566,6 +560,32 @@ Section gapsSection(const StepContext& context, const RunReport& report, std::si
 
 namespace stagewright {
 
+document::Section communicationSection(const RunReport& report, const std::vector<document::Figure>& figures)
+{
+    using namespace document;
+    Section section{"Communication"};
+    const Figure &time = *findFigure(figures, "overlap.comm_time"),
+                 &messages = *findFigure(figures, "overlap.messages");
+    const bool none = messages.unknown.empty() && messages.value == 0;
+    if (none && report.noOps.empty()) section.say("none between ranks");
+    for (Figure figure : figures) {
+        const bool sharing = figure.key.starts_with("sharing.");
+        if (!sharing && !figure.key.starts_with("overlap.")) continue;
+        figure.shown = report.noOps.empty() && (sharing ? figure.unknown.empty() && figure.value > 0
+                                                        : !none && (figure.key == time.key || time.unknown.empty()));
+        figure.moreIsBetter = figure.key.ends_with(".hidden_time");
+        figure.meaning = meaningOf(figure.key);
+        if (figure.key == "overlap.hidden_time" && time.value > 0)
+            figure.note = formatPercent(figure.value / time.value);
+        if (figure.key == "overlap.exposed_time")
+            figure.note = sampleText(report.overSteps, "exposed_time", report.units);
+        if (sharing && !figure.byRank.empty()) figure.note = "of a rank in a step";
+        section.add(std::move(figure));
+    }
+    if (report.collectives.empty()) section.fact("sharing", std::string());
+    return section;
+}
+
 document::Section notesSection(const std::vector<Note>& notes, Nanos timeUnit)
 {
     using namespace document;
@@ -650,7 +670,8 @@ document::Document runDocument(const Run& run, const RunReport& report, const Ru
     if (options.context != nullptr)
         document.sections.push_back(gapsSection(*options.context, report, options.explained));
     if (options.memory) addMemory(document, report);
-    addCommunication(document, report, figures, options.communication);
+    document.sections.push_back(communicationSection(report, figures));
+    document.sections.back().shown = options.communication;
     addCriticalPath(document, run, report, options.criticalPath);
 
     Section& facts = document.add();

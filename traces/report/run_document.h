@@ -25,6 +25,8 @@ struct RunDocumentOptions {
 // Facts, figures, levers, timeline, idle time by cause, gaps, memory, communication, critical path.
 document::Document runDocument(const Run& run, const RunReport& report, const RunDocumentOptions& options = {});
 
+// Messages, and what ranks share: of it the figures of the rank with the most. figures: report.figures().
+document::Section communicationSection(const RunReport& report, const std::vector<document::Figure>& figures);
 // Under "notes"; ranges in units of cost where that is the unit of the run's times.
 document::Section notesSection(const std::vector<Note>& notes, Nanos timeUnit);
 // What a run is listed with, under that place ("a."); not read: its damage is unknown.

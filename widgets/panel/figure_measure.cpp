@@ -73,6 +73,22 @@ void FigureMeasure::tell(PanelSection& section, const Change& change) const
     section.addChange(change.text, words(), change.tone);
 }
 
+void FigureMeasure::tell(PanelSection& section, const document::Figure& now) const
+{
+    const std::vector<document::Figure> all = m_figures->figures();
+    const document::Figure* before = document::findFigure(all, now.key);
+    if (before == nullptr || !before->unknown.empty() || !now.unknown.empty()) return;
+    const Good good = now.moreIsBetter ? Good::More : Good::Less;
+    if (now.kind == ColumnKind::Time)
+        tellTime(section, std::llround(now.value), std::llround(before->value), false, good);
+    else if (now.kind == ColumnKind::Share)
+        tell(section, share(now.value, before->value));
+    else if (now.kind != ColumnKind::Size)
+        tell(section, count(now.value, before->value));
+    else if (m_sameMemory)
+        tell(section, relative(now.value, before->value, good, true));
+}
+
 void FigureMeasure::tellTime(PanelSection& section, Nanos now, Nanos before, bool ofStep, Good good) const
 {
     if (!m_sameTime || (!ofStep && !m_sameRanks)) return;

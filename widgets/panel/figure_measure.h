@@ -39,6 +39,8 @@ public:
     Change difference(double now, double before, int decimals) const;
 
     void tell(PanelSection& section, const Change& change) const; // beside the last row
+    void tell(PanelSection& section,
+              const document::Figure& now) const; // the same figure's; nothing where one is unknown
     // Times of one step, of one rank or summed over ranks; no text where the units differ, or where sums cover
     // different numbers of ranks.
     void tellTime(PanelSection& section, Nanos now, Nanos before, bool ofStep = false, Good good = Good::Less) const;

@@ -14,6 +14,7 @@
 #include "schedules/model/kinds.h"
 #include "traces/analysis/kernel_classes.h"
 #include "traces/analysis/kernels.h"
+#include "traces/report/run_document.h"
 #include "traces/step/step_ops.h"
 #include "widgets/literals.h"
 #include "widgets/runs/runs_model.h"
@@ -48,11 +49,6 @@ QString idleOfRank()
 QString peakActivation()
 {
     return u"Largest activation memory in use at any moment of the step, sampled at op ends."_s;
-}
-QString overlap()
-{
-    return u"A transfer lasts from its producer's end to its arrival. It is hidden while the receiving rank is busy, "
-           "exposed while it is not."_s;
 }
 QString loss() { return u"Mean cross-entropy over the step's microbatches, in nats per token."_s; }
 } // namespace definition
@@ -559,69 +555,25 @@ void SidePanel::fillDevices()
         u"The tables Device time, Why devices do not compute and Time by kernel class show them by rank."_s, "faint");
 }
 
-// Each figure is that of the rank with the most of it.
-void SidePanel::fillCollectives()
-{
-    if (document::findFigure(m_all, "sharing.gathers") == nullptr) return;
-    const auto count = [this](const char* key, const char* received, const QString& meaning) {
-        const document::Figure &calls = figure(key), &bytes = figure(received);
-        if (!calls.unknown.empty() || calls.value == 0) return;
-        const bool sized = bytes.unknown.empty() && bytes.value > 0;
-        addFigure(*m_communication, calls, meaning, {},
-                  sized ? u" · %1"_s.arg(shownFigure(bytes, m_units)) : QString());
-        if (sized) m_communication->setFigure(QString::fromStdString(bytes.key), shownFigure(bytes, m_units));
-    };
-    count("sharing.gathers", "sharing.gathered_bytes",
-          u"How often a rank gathers a stage's weights from the ranks that share it, and the bytes it receives in "
-          "them; of the rank with the most."_s);
-    count("sharing.reductions", "sharing.reduced_bytes",
-          u"How often a rank sums a stage's gradients with the ranks that share it, and the bytes it receives in "
-          "them; of the rank with the most."_s);
-    if (m_figures->collectiveUses.uses.empty()) return;
-    addFigure(
-        *m_communication, figure("sharing.hidden_time"),
-        u"Time of gathers and reductions in which their rank runs an op or, without ops, a kernel that computes."_s);
-    addFigure(*m_communication, figure("sharing.exposed_time"),
-              u"Idle time that waits for them. Hatched in the timeline."_s);
-    addFigure(*m_communication, figure("sharing.outside_time"),
-              u"Their time before the first and after the last op of the step. Hatched in the timeline."_s);
-}
-
 void SidePanel::fillCommunication()
 {
-    const document::Figure &messages = figure("overlap.messages"), &time = figure("overlap.comm_time"),
-                           &hidden = figure("overlap.hidden_time"), &exposed = figure("overlap.exposed_time");
-    // without ops the reason is in the section Schedule
-    const bool shown = m_figures->noOps.empty() && (!messages.unknown.empty() || messages.value > 0);
-    m_communication->setVisible(shown || !m_figures->collectives.empty());
-    fillCollectives();
-    if (!shown) return;
-    addFigure(*m_communication, messages, u"Messages between ranks in this step: activations and gradients."_s);
-    const RunReport* before = measure() != nullptr ? &measure()->figures() : nullptr;
-    if (!messages.unknown.empty())
-        return m_communication->addText(u"Unknown: %1."_s.arg(QString::fromStdString(messages.unknown)));
-    if (before != nullptr)
-        measure()->tell(*m_communication,
-                        measure()->count(messages.value, static_cast<double>(before->overlap.messages)));
-    if (time.value == 0)
-        return addFigure(*m_communication, time, u"Transfers take no time in this run. "_s + definition::overlap());
-    addFigure(*m_communication, time, definition::overlap());
-    if (before != nullptr) measure()->tellTime(*m_communication, std::llround(time.value), before->overlap.commTime);
-    addFigure(*m_communication, hidden, definition::overlap(), {},
-              u" (%1)"_s.arg(percentText(hidden.value / time.value, 0)));
-    if (before != nullptr)
-        measure()->tellTime(*m_communication, std::llround(hidden.value), before->overlap.hiddenTime, false,
-                            FigureMeasure::Good::More);
-    addFigure(*m_communication, exposed, definition::overlap());
-    if (before != nullptr)
-        measure()->tellTime(*m_communication, std::llround(exposed.value), before->overlap.exposedTime);
-    tellOverSteps(*m_communication, "overlap.exposed_time", "exposed_time", definition::overlap());
-    if (const auto latency = m_figures->linkLatency()) {
-        m_communication->addRow(u"Latency per hop"_s, durationText(*latency, m_units),
-                                u"From the run's cost model: given, or fitted as the median time between a "
-                                "producer's end and the arrival."_s);
-        m_communication->setFigure(u"link_latency"_s, durationText(*latency, m_units));
+    const document::Section section = communicationSection(*m_figures, m_all);
+    bool any = false;
+    for (const document::Element& element : section.elements) {
+        const auto* one = std::get_if<document::Figure>(&element);
+        if (one == nullptr || !one->shown) continue;
+        any = true;
+        const QString note = one->note.empty() ? QString() : u'\n' + sentence(QString::fromStdString(one->note));
+        addFigure(*m_communication, *one, sentence(QString::fromStdString(one->meaning)) + note);
+        if (measure() != nullptr) measure()->tell(*m_communication, *one);
     }
+    m_communication->setVisible(any);
+    const auto latency = m_figures->linkLatency();
+    if (!any || !latency) return;
+    m_communication->addRow(u"Latency per hop"_s, durationText(*latency, m_units),
+                            u"From the run's cost model: given, or fitted as the median time between a producer's "
+                            "end and the arrival."_s);
+    m_communication->setFigure(u"link_latency"_s, durationText(*latency, m_units));
 }
 
 void SidePanel::fillTraining()

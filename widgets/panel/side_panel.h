@@ -21,7 +21,6 @@ QString makespan();
 QString wholeStep();
 QString idleOfRank();
 QString peakActivation();
-QString overlap();
 QString loss();
 } // namespace definition
 
@@ -59,14 +58,13 @@ private:
     const document::Figure& figure(std::string_view key) const; // of the printed figures
     // A row with the title, value and reason of the report. meaning: the tooltip; of, more: what follows the title and
     // the value.
-    void addFigure(PanelSection& section, const document::Figure& figure, const QString& meaning, const QString& of = {},
-                   const QString& more = {});
+    void addFigure(PanelSection& section, const document::Figure& figure, const QString& meaning,
+                   const QString& of = {}, const QString& more = {});
     void tellOverSteps(PanelSection& section, std::string_view figure, const char* key, const QString& tooltip);
     void fillBubble();
     void fillMemory();
     void fillDevices();
     void fillCommunication();
-    void fillCollectives();
     void fillTraining();
     void fillSelection();
     void describeSpan(SpanId id);
@@ -83,7 +81,7 @@ private:
 
     std::shared_ptr<const Run> m_run;
     std::shared_ptr<const RunReport> m_figures;     // the printed figures
-    std::vector<document::Figure> m_all;                // of them, under their keys
+    std::vector<document::Figure> m_all;            // of them, under their keys
     std::shared_ptr<const RunReport> m_stepFigures; // of the whole step, while m_figures are of a range; else null
     QString m_filterNote;
     std::shared_ptr<const FigureMeasure> m_measure;

@@ -2,6 +2,9 @@
 
 #include <vector>
 
+#include "app/cli/text/document_json.h"
+#include "traces/report/run_document.h"
+
 namespace stagewright {
 
 namespace {
@@ -17,48 +20,19 @@ Json waitJson(const Wait& wait)
 
 Json hungJson(const Schedule& schedule, const Validation& validation)
 {
-    static constexpr const char* measured[] = {"makespan",
-                                               "span",
-                                               "whole_step",
-                                               "whole_step_ns",
-                                               "makespan_ns",
-                                               "span_ns",
-                                               "bubble_fraction",
-                                               "bubble_rate_span",
-                                               "peak_activation",
-                                               "peak_activation_bytes",
-                                               "busy",
-                                               "busy_by_kind",
-                                               "busy_by_cause",
-                                               "idle",
-                                               "idle_by_cause",
-                                               "by_rank",
-                                               "overlap",
-                                               "critical_path",
-                                               "loss",
-                                               "step_time_ns",
-                                               "wall_time_ns",
-                                               "contention",
-                                               "weight_bytes",
-                                               "sharing"};
-    Json object;
-    object["schedule"] = schedule.name;
-    object["provenance"] = std::string(toText(Provenance::Simulated));
-    object["clock"] = "model";
-    object["run"] = nullptr;
-    object["name"] = schedule.name;
-    object["state"] = nullptr;
-    object["damaged_blocks"] = 0;
-    object["ranks"] = schedule.ranks;
-    object["stages"] = schedule.stages;
-    object["microbatches"] = schedule.microbatches;
-    for (const char* key : {"model", "microbatch_size", "link_latency"}) object[key] = nullptr;
-    object["steps"] = 0;
-    object["warmup_steps"] = 0;
-    object["step"] = nullptr;
-    object["step_number"] = nullptr;
-    object["time_unit"] = nullptr;
-    for (const char* key : measured) object[key] = nullptr;
+    Run run;
+    run.info.name = run.info.scheduleName = schedule.name;
+    run.info.provenance = Provenance::Simulated;
+    run.info.clock = "model";
+    run.info.ranks = schedule.ranks;
+    run.info.stages = schedule.stages;
+    run.info.microbatches = schedule.microbatches;
+    RunReport nothing;
+    nothing.noOps = "it never ends";
+    Json object = documentJson(runDocument(run, nothing));
+    for (const char* key : {"state", "step", "step_number", "time_unit", "busy_by_kind", "busy_by_cause",
+                            "idle_by_cause", "overlap", "unknown"})
+        object[key] = nullptr;
     object["hung"] = !validation.cycle.empty();
     Json cycle = Json::array();
     std::vector<bool> inCycle(static_cast<std::size_t>(schedule.ranks));
@@ -72,15 +46,6 @@ Json hungJson(const Schedule& schedule, const Validation& validation)
             if (!inCycle[static_cast<std::size_t>(rank)]) victims.push_back(rank);
     object["cycle"] = std::move(cycle);
     object["victims"] = std::move(victims);
-    object["straggler_rank"] = nullptr;
-    object["gradient_error"] = nullptr;
-    object["deviation"] = nullptr;
-    for (const char* key :
-         {"straggler_sentence", "slow_replicas", "step_time_without_profiler_ns", "step_time_with_profiler_ns",
-          "perturb", "emulated_links", "contention_median", "memory_cap"})
-        object[key] = nullptr;
-    object["unknown"] = nullptr;
-    for (const char* key : {"levers", "levers_baseline", "gain_by_cause", "over_steps"}) object[key] = nullptr;
     return object;
 }
 

@@ -10,9 +10,9 @@
 #include "app/cli/options/unused_costs.h"
 #include "app/cli/progress_line.h"
 #include "app/cli/session.h"
+#include "app/cli/text/document_json.h"
+#include "app/cli/text/document_text.h"
 #include "app/cli/text/figures.h"
-#include "app/cli/text/run_json.h"
-#include "app/cli/text/table.h"
 #include "schedules/base/hashing.h"
 #include "schedules/execute/simulate.h"
 #include "schedules/library/registry.h"
@@ -260,53 +260,42 @@ Result<int> runPareto(const PlanChoice& options, const PlanRequest& request, con
                            [&](const Schedule& schedule) { return chooseCosts(schedule, options.setup, sources); }));
     session.progress().clear();
     const Units units{request.costs.timeUnit, request.costs.memoryUnit};
-    Table curve({{"cap", Table::Align::Right},
-                 {options.objective, Table::Align::Right},
-                 {"bound", Table::Align::Right},
-                 {"gap", Table::Align::Right},
-                 {"peak", Table::Align::Right},
-                 {"found by"}});
-    Json points = Json::array();
+    using enum ColumnKind;
+    document::Table curve{"curve.#",
+                          {TableColumn{"cap", "cap", Size}, TableColumn{"objective", options.objective, Time},
+                           TableColumn{"bound", "bound", Time}, document::unshown("gap"),
+                           document::unshown("optimal", Truth), document::Column({{}, "gap", Whole}),
+                           TableColumn{"peak", "peak", Size}, TableColumn{"found_by", "found by"}}};
     for (const ParetoPoint& point : found.curve) {
-        const Bytes peak = *std::max_element(point.plan.peaks.begin(), point.plan.peaks.end());
-        curve.add({units.memoryText(point.cap), units.timeText(point.plan.objective), units.timeText(point.plan.bound),
-                   point.plan.optimal ? "optimal" : formatPercent(point.plan.gap), units.memoryText(peak),
-                   point.plan.foundBy});
-        points.push_back({{"cap", units.memoryValue(point.cap)},
-                          {"objective", units.timeValue(point.plan.objective)},
-                          {"bound", units.timeValue(point.plan.bound)},
-                          {"gap", point.plan.gap},
-                          {"optimal", point.plan.optimal},
-                          {"peak", units.memoryValue(peak)},
-                          {"found_by", point.plan.foundBy}});
+        const Plan& plan = point.plan;
+        curve.add({point.cap, plan.objective, plan.bound, plan.gap, std::int64_t(plan.optimal),
+                   plan.optimal ? std::string("optimal") : formatPercent(plan.gap),
+                   *std::max_element(plan.peaks.begin(), plan.peaks.end()), plan.foundBy});
     }
-    Table library(
-        {{"schedule"}, {"peak", Table::Align::Right}, {options.objective, Table::Align::Right}, {"against the curve"}});
-    Json others = Json::array();
-    for (const LibraryPoint& point : found.library) {
-        library.add(
-            {point.name, units.memoryText(point.peak), units.timeText(point.objective), placeOf(point, found.curve)});
-        others.push_back({{"schedule", point.name},
-                          {"peak", units.memoryValue(point.peak)},
-                          {"objective", units.timeValue(point.objective)},
-                          {"planned", point.planned},
-                          {"asynchronous", point.asynchronous},
-                          {"copies", point.copies}});
-    }
-    Json leftOut = Json::array();
+    document::Table library{"library.#",
+                            {TableColumn{"schedule", "schedule"}, TableColumn{"peak", "peak", Size},
+                             TableColumn{"objective", options.objective, Time}, TableColumn{{}, "against the curve"},
+                             document::unshown("planned", Truth), document::unshown("asynchronous", Truth),
+                             document::unshown("copies", Truth)}};
+    for (const LibraryPoint& point : found.library)
+        library.add({point.name, point.peak, point.objective, placeOf(point, found.curve), std::int64_t(point.planned),
+                     std::int64_t(point.asynchronous), std::int64_t(point.copies)});
+    document::Table leftOut = document::dataTable("left_out.#", "schedule reason");
     for (const auto& [name, reason] : found.leftOut) {
-        leftOut.push_back({{"schedule", name}, {"reason", reason}});
+        leftOut.add({name, reason});
         session.note(fmt::format("not compared: {}: {}", name, reason));
     }
-    if (session.json)
-        session.answer({{"objective", options.objective},
-                        {"time_unit", units.timeName()},
-                        {"interrupted", found.interrupted},
-                        {"curve", std::move(points)},
-                        {"library", std::move(others)},
-                        {"left_out", std::move(leftOut)},
-                        {"costs_left_out", leftOutJson(leftOutOf(request))}});
-    session.out(curve.text(session.colourOut()) + "\n" + library.text(session.colourOut()));
+    document::Document document{{}, {}, units};
+    for (document::Table* table : {&curve, &library, &leftOut}) document.add().add(std::move(*table));
+    if (session.json) {
+        Json object{{"objective", options.objective},
+                    {"time_unit", units.timeName()},
+                    {"interrupted", found.interrupted},
+                    {"costs_left_out", leftOutJson(leftOutOf(request))}};
+        object.update(documentJson(document));
+        session.answer(object);
+    }
+    session.out(documentText(document, {session.colourOut()}));
     if (const std::string costs = leftOutText(leftOutOf(request)); !costs.empty()) session.out("\n" + costs + "\n");
     return found.interrupted ? ExitInterrupted : ExitDone;
 }

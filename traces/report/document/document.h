@@ -48,6 +48,7 @@ struct Figure {
     std::string meaning = {};           // what it is; pages and tooltips show it
     bool shown = true;
     Tone tone = Tone::Plain;
+    bool moreIsBetter = false; // else less is, where it is a time, a size or a share
 
     int fullestRank() const; // of figures by rank, the one with the largest value; −1: there is none
 };
