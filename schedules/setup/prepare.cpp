@@ -47,6 +47,13 @@ Schedule overlapping(Schedule schedule, const Setup& setup, const SetupSources& 
     return serialised(std::move(schedule));
 }
 
+Shape shapeOf(const Setup& setup)
+{
+    Shape shape(setup.ranks, setup.microbatches, setup.chunks);
+    shape.costs = generatorCosts(setup);
+    return shape;
+}
+
 namespace {
 
 Result<Schedule> readScheduleFile(const std::string& path, const Setup& setup, const SetupSources& sources,
@@ -93,7 +100,7 @@ Result<Schedule> readSchedule(const std::string& nameOrFile, const Setup& setup,
     if (setup.chunks > 0 && (*info)->fixedChunks > 0 && setup.chunks != (*info)->fixedChunks)
         sources.tell(fmt::format("{} has {} stage{} per rank: --chunks {} is not used", (*info)->name,
                                  (*info)->fixedChunks, (*info)->fixedChunks == 1 ? "" : "s", setup.chunks));
-    Shape full{setup.ranks, setup.microbatches, setup.chunks};
+    Shape full = shapeOf(setup);
     full.costs = costs;
     auto made = makeSchedule(nameOrFile, full);
     return made ? overlapping(std::move(*made), setup, sources) : made;
@@ -122,6 +129,7 @@ Result<Schedule> recomputed(const Schedule& schedule, const Setup& setup, const 
     if (!stages) return tl::unexpected(std::move(stages.error()).with("--recompute"));
     if (setup.hoist && std::none_of(stages->begin(), stages->end(), [](bool on) { return on; }))
         sources.tell("--hoist is not used: no stage recomputes; --recompute names them");
+    if (setup.recompute == "none") return schedule;
     return withRecompute(schedule, *stages, setup.hoist);
 }
 
@@ -197,55 +205,64 @@ constexpr std::string_view analytic = "analytic:";
 
 bool isMeasured(const Setup& setup) { return !setup.costsFrom.empty() || setup.costs.ends_with(".json"); }
 
-struct GivenUnits : CostModel::UnitCosts {
-    double gather = 0; // UNSHARD
-    double reduce = 0; // REDUCE_GRAD
-};
+constexpr std::pair<std::string_view, double SetupUnits::*> unitKinds[] = {
+    {"F", &SetupUnits::forward},         {"I", &SetupUnits::inputGrad},   {"W", &SetupUnits::weightGrad},
+    {"B", &SetupUnits::backward},        {"OPT", &SetupUnits::optimizer}, {"UNSHARD", &SetupUnits::gather},
+    {"REDUCE_GRAD", &SetupUnits::reduce}};
 
-Result<GivenUnits> parseUnitCosts(const std::string& text)
+} // namespace
+
+Result<SetupUnits> parseUnitCosts(std::string_view text, SetupUnits costs)
 {
-    GivenUnits costs;
     for (const std::string_view part : split(text, ",")) {
         const auto [key, number] = keyValueOf(part);
         double value = 0;
         if (!number || !readNumber(*number, value) || value < 0 || value > 1e6)
-            return fail(ErrorCode::Usage, fmt::format("--costs: '{}' is not a cost", part),
+            return fail(ErrorCode::Usage, fmt::format("'{}' is not a cost", part),
                         "write F=1,I=1,W=1 with numbers of at least 0, or name a .json file");
-        if (key == "F")
-            costs.forward = value;
-        else if (key == "I")
-            costs.inputGrad = value;
-        else if (key == "W")
-            costs.weightGrad = value;
-        else if (key == "B")
-            costs.backward = value;
-        else if (key == "OPT")
-            costs.optimizer = value;
-        else if (key == "UNSHARD")
-            costs.gather = value;
-        else if (key == "REDUCE_GRAD")
-            costs.reduce = value;
-        else
-            return fail(ErrorCode::Usage, fmt::format("--costs: there is no kind '{}'", key),
+        const auto* kind = std::find_if(std::begin(unitKinds), std::end(unitKinds),
+                                        [&key = key](const auto& one) { return one.first == key; });
+        if (kind == std::end(unitKinds))
+            return fail(ErrorCode::Usage, fmt::format("there is no kind '{}'", key),
                         "kinds are F (forward), I (input gradient), W (weight gradient), B (full backward), OPT "
                         "(optimizer), UNSHARD and REDUCE_GRAD (of replicas)");
+        costs.*kind->second = value;
     }
     return costs;
 }
+
+Result<SetupUnits> unitsOf(const Setup& setup)
+{
+    SetupUnits units;
+    if (!setup.costs.empty()) {
+        auto given = parseUnitCosts(setup.costs);
+        if (!given) return tl::unexpected(std::move(given.error()).with("--costs"));
+        units = *given;
+    }
+    units.latency = std::max(setup.comm, 0.0) * units.forward;
+    units.freedAtInput = setup.freeAtInput;
+    return units;
+}
+
+std::string unitCostsText(const SetupUnits& costs, const SetupUnits& from)
+{
+    std::string text;
+    for (const auto& [name, place] : unitKinds)
+        if (costs.*place != from.*place && costs.*place >= 0)
+            text += fmt::format("{}{}={}", text.empty() ? "" : ",", name, costs.*place);
+    return text;
+}
+
+namespace {
 
 Result<CostModel> undisturbedCosts(const Schedule& schedule, const Setup& setup, const SetupSources& sources)
 {
     const bool derived = setup.costs.starts_with(analytic);
     if (!derived && !isMeasured(setup)) {
-        GivenUnits units;
-        if (!setup.costs.empty()) {
-            STAGEWRIGHT_TRY(units, parseUnitCosts(setup.costs));
-        }
+        STAGEWRIGHT_TRY(const auto units, unitsOf(setup));
         if (!setup.link.empty())
             return fail(ErrorCode::Usage, "--link gives times, but the costs are in units",
                         "use --comm C, or measured costs (--costs-from FILE#RUN)");
-        units.latency = setup.comm > 0 ? setup.comm * units.forward : 0;
-        units.freedAtInput = setup.freeAtInput;
         CostModel costs = CostModel::uniform(schedule, units);
         const double part = schedule.stages > 0 ? static_cast<double>(schedule.pipelineRanks()) / schedule.stages : 1;
         const auto nanos = [part](double cost) { return std::llround(cost * part * static_cast<double>(rankShare)); };
@@ -324,17 +341,15 @@ Result<Setup> withLayout(Setup setup)
 
 GeneratorCosts generatorCosts(const Setup& setup)
 {
-    GeneratorCosts out;
-    if (!isMeasured(setup) && !setup.costs.empty()) {
-        if (auto parsed = parseUnitCosts(setup.costs)) {
-            out.forward = parsed->forward;
-            out.inputGrad = parsed->inputGrad;
-            out.weightGrad = parsed->weightGrad;
-        }
-    }
-    out.latency = std::max(setup.comm, 0.0) * out.forward;
-    out.freedAtInput = setup.freeAtInput;
-    return out;
+    Setup plain = setup;
+    if (isMeasured(setup) || !unitsOf(setup)) plain.costs.clear();
+    const SetupUnits units = *unitsOf(plain);
+    return {.forward = units.forward,
+            .inputGrad = units.inputGrad,
+            .weightGrad = units.weightGrad,
+            .latency = units.latency,
+            .memoryLimit = numberOf(setup.memoryLimit).value_or(0),
+            .freedAtInput = units.freedAtInput};
 }
 
 Result<CostModel> chooseCosts(const Schedule& schedule, const Setup& setup, const SetupSources& sources)
@@ -375,9 +390,9 @@ auto ofMicrobatches(const std::string& name, const Setup& setup, const SetupSour
 
 } // namespace
 
-Result<ReplicaLists> simulatedLists(const std::string& name, const Setup& setup, const SetupSources& sources,
-                                    const GeneratorCosts& costs)
+Result<ReplicaLists> simulatedLists(const std::string& name, const Setup& setup, const SetupSources& sources)
 {
+    const GeneratorCosts costs = generatorCosts(setup);
     STAGEWRIGHT_TRY(auto schedule, readSchedule(name, setup, sources, costs));
     STAGEWRIGHT_TRY(schedule, recomputed(schedule, setup, sources));
     SharedHow how{.samplesOfCosts = samplesOf(setup)};
@@ -412,23 +427,22 @@ Result<ReplicaLists> trainedLists(const Schedule& chosen, const std::string& nam
                        })});
 }
 
-Result<CostModel> costsOf(const Prepared& prepared, const Setup& setup, const SetupSources& sources)
+Result<CostModel> costsOf(const ReplicaLists& state, const Schedule& lists, const Setup& setup,
+                          const SetupSources& sources)
 {
-    auto costs = chooseCosts(prepared.lists.schedule, setup, sources);
-    if (costs) shareCosts(*costs, prepared.state);
+    auto costs = chooseCosts(lists, setup, sources);
+    if (costs) shareCosts(*costs, state);
     return costs;
 }
 
 Result<Prepared> prepare(const std::string& name, const Setup& setup, const SetupSources& sources)
 {
-    GeneratorCosts made = generatorCosts(setup);
-    made.memoryLimit = numberOf(setup.memoryLimit).value_or(0);
     Prepared out;
-    STAGEWRIGHT_TRY(out.state, simulatedLists(name, setup, sources, made));
+    STAGEWRIGHT_TRY(out.state, simulatedLists(name, setup, sources));
     STAGEWRIGHT_TRY(out.lists, chooseLowering(out.state.schedule, setup, sources));
     out.validation = validate(out.lists.schedule, out.lists.channels);
     if (!out.validation.valid()) return out;
-    STAGEWRIGHT_TRY(out.costs, costsOf(out, setup, sources));
+    STAGEWRIGHT_TRY(out.costs, costsOf(out.state, out.lists.schedule, setup, sources));
     return out;
 }
 

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -43,6 +44,7 @@ bool namesFile(const std::string& nameOrFile); // ends in .csv or .block, or hol
 void noteOwnShape(const std::string& path, const Setup& setup, bool block, const SetupSources& sources);
 // As --overlap has it, with a note where the schedule has no overlapped pairs.
 Schedule overlapping(Schedule schedule, const Setup& setup, const SetupSources& sources);
+Shape shapeOf(const Setup& setup); // with generatorCosts()
 // A library schedule for the shape, a CSV read and recognised, or a building block (.block) repeated for the
 // microbatches. Notes where --chunks or the shape is not used. costs: for schedules that are made for them.
 Result<Schedule> readSchedule(const std::string& nameOrFile, const Setup& setup, const SetupSources& sources,
@@ -75,8 +77,19 @@ struct LoweredChoice {
 Result<LoweredChoice> chooseLowering(const Schedule& schedule, const Setup& setup, const SetupSources& sources);
 
 Result<Perturbation> choosePerturbation(const std::vector<std::string>& parts, int ranks);
-// What schedules that are searched may plan with: --costs where they are in units, --comm, --free-at-input; else unit
-// costs.
+// --costs in units: those of a rank's ops, and of what replicas share.
+struct SetupUnits : CostModel::UnitCosts {
+    double gather = 0; // UNSHARD
+    double reduce = 0; // REDUCE_GRAD
+};
+// "F=1,B=2" over others; Usage names the part. Back: those that differ from others, but for a B that is I + W.
+Result<SetupUnits> parseUnitCosts(std::string_view text, SetupUnits costs = {});
+// Those of a setup with its latency and --free-at-input.
+Result<SetupUnits> unitsOf(const Setup& setup);
+std::string unitCostsText(const SetupUnits& costs, const SetupUnits& from = {});
+
+// What schedules that are searched may plan with: --costs where they are in units, --comm, --free-at-input,
+// --memory-limit where it is a number; else unit costs.
 GeneratorCosts generatorCosts(const Setup& setup);
 // Its layout as layers of each stage and chunks. Errors: readMegatronLayout()'s; other chunks are given; it has
 // multi-token prediction, which nothing here computes.
@@ -86,8 +99,7 @@ Result<CostModel> chooseCosts(const Schedule& schedule, const Setup& setup, cons
 
 // The lists of a simulation before its messages; those of a training, whose schedule was chosen by the name. layersOf:
 // of a model.
-Result<ReplicaLists> simulatedLists(const std::string& name, const Setup& setup, const SetupSources& sources,
-                                    const GeneratorCosts& costs);
+Result<ReplicaLists> simulatedLists(const std::string& name, const Setup& setup, const SetupSources& sources);
 Result<ReplicaLists> trainedLists(const Schedule& chosen, const std::string& name, const Setup& setup,
                                   const SetupSources& sources,
                                   const std::function<Result<std::vector<int>>(int stages)>& layersOf);
@@ -100,7 +112,8 @@ struct Prepared {
     CostModel costs;
 };
 Result<Prepared> prepare(const std::string& name, const Setup& setup, const SetupSources& sources);
-// Its costs alone, such as those of another setup.
-Result<CostModel> costsOf(const Prepared& prepared, const Setup& setup, const SetupSources& sources);
+// Costs alone of such lists, such as those of another setup.
+Result<CostModel> costsOf(const ReplicaLists& state, const Schedule& lists, const Setup& setup,
+                          const SetupSources& sources);
 
 } // namespace stagewright

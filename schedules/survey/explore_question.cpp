@@ -107,11 +107,17 @@ CostModel::UnitCosts ExploreQuestion::units() const
     return units;
 }
 
-SweepPoint ExploreQuestion::point(const std::string& schedule) const
+Setup ExploreQuestion::point(const std::string& schedule) const
 {
-    Shape shape(ranks, microbatches, chunksTaken(schedule, chunks));
-    shape.costs.memoryLimit = cap;
-    return unitPoint(schedule, shape, units());
+    Setup out;
+    out.schedules = {schedule};
+    out.ranks = ranks;
+    out.microbatches = microbatches;
+    out.chunks = chunksTaken(schedule, chunks);
+    out.costs = unitCostsText({units()});
+    out.comm = latency / forward;
+    if (cap > 0) out.memoryLimit = fmt::format("{}", cap);
+    return out;
 }
 
 ExploreQuestion ExploreQuestion::of(const SurveyQuestion& question)
@@ -265,18 +271,18 @@ std::string noteOf(const SweepRow& row, const ExploreQuestion& question)
     if (!row.synchronous) words.emplace_back("stale weights");
     if (row.copies) words.emplace_back("weights held twice");
     bool unused = false;
-    chunksTaken(row.point.schedule, question.chunks, &unused);
+    chunksTaken(row.schedule(), question.chunks, &unused);
     if (unused) words.emplace_back("fixed number of chunks");
     return joined(words, "; ");
 }
 
 SweepSource exploreSource()
 {
-    return [](const SweepPoint& point) -> Result<SweepCase> {
-        if (point.shape.ranks * point.shape.microbatches > mostSearched && searches(point.schedule))
+    return [](const Setup& point) -> Result<SweepCase> {
+        if (point.ranks * point.microbatches > mostSearched && searches(point.schedules.front()))
             return fail(ErrorCode::Usage,
                         fmt::format("its search takes too long above {} ranks × microbatches", mostSearched));
-        return libraryCase(point);
+        return preparedCase(point);
     };
 }
 

@@ -41,7 +41,7 @@ struct ExploreQuestion {
     double value(ExploreParameter parameter) const;
     ExploreQuestion with(ExploreParameter parameter, double value) const;
     CostModel::UnitCosts units() const;
-    SweepPoint point(const std::string& schedule) const;
+    Setup point(const std::string& schedule) const;
     // The fields of the parameters; others stay at their defaults.
     static ExploreQuestion of(const SurveyQuestion& question);
     std::string text() const; // "p=8, m=32, F=1 I=1 W=1, latency 0, no cap"

@@ -39,9 +39,9 @@ int HeatPicture::winner(std::size_t cell) const
     return best;
 }
 
-std::vector<SweepPoint> pointsOf(const HeatPicture& picture)
+std::vector<Setup> pointsOf(const HeatPicture& picture)
 {
-    std::vector<SweepPoint> points;
+    std::vector<Setup> points;
     for (std::size_t cell = 0; cell < picture.cells(); ++cell)
         for (const std::string& schedule : picture.schedules)
             points.push_back(picture.questionOf(cell).point(schedule));

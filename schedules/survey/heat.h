@@ -30,7 +30,7 @@ HeatPicture heatOf(const ExploreQuestion& question, ExploreParameter across, Exp
                    std::vector<std::string> schedules);
 
 // The points to simulate, in the order of `rows`.
-std::vector<SweepPoint> pointsOf(const HeatPicture& picture);
+std::vector<Setup> pointsOf(const HeatPicture& picture);
 // The winner of each cell that is done.
 SurveyTable heatTable(const HeatPicture& picture);
 

@@ -11,9 +11,9 @@ LinesPicture linesOf(const ExploreQuestion& question, ExploreParameter across, s
     return picture;
 }
 
-std::vector<SweepPoint> pointsOf(const LinesPicture& picture)
+std::vector<Setup> pointsOf(const LinesPicture& picture)
 {
-    std::vector<SweepPoint> points;
+    std::vector<Setup> points;
     for (const std::string& schedule : picture.schedules)
         for (const double value : picture.values)
             points.push_back(picture.question.with(picture.across, value).point(schedule));

@@ -23,7 +23,7 @@ struct LinesPicture {
 LinesPicture linesOf(const ExploreQuestion& question, ExploreParameter across, std::vector<std::string> schedules);
 
 // The points to simulate, in the order of `rows`.
-std::vector<SweepPoint> pointsOf(const LinesPicture& picture);
+std::vector<Setup> pointsOf(const LinesPicture& picture);
 SurveyTable lineTable(const LinesPicture& picture); // of the rows that are done
 
 } // namespace stagewright

@@ -36,7 +36,7 @@ Plot memoryPlot(const std::vector<SweepRow>& rows, const std::vector<ExploreBoun
 {
     Plot plot{"Largest activation peak of a rank, microbatches on 1/p of the model", titleOf(measure), {}};
     const auto pointOf = [measure](const SweepRow& row) {
-        return PlotPoint{row.memoryValue(row.peak()), measureOf(row, measure), row.point.schedule};
+        return PlotPoint{row.memoryValue(row.peak()), measureOf(row, measure), row.schedule()};
     };
     double longest = 0; // bounds far above every schedule are left out
     for (const SweepRow& row : rows)
@@ -79,9 +79,9 @@ Result<SurveyAnswer> memoryAnswer(const SurveyQuestion& asked, const Progress& p
 
 } // namespace
 
-std::vector<SweepPoint> memoryPoints(const ExploreQuestion& question)
+std::vector<Setup> memoryPoints(const ExploreQuestion& question)
 {
-    std::vector<SweepPoint> points;
+    std::vector<Setup> points;
     for (const std::string& name : exploredSchedules()) points.push_back(question.point(name));
     return points;
 }
@@ -102,7 +102,7 @@ SurveyTable memoryTable(const std::vector<SweepRow>& rows, const ExploreQuestion
     const std::vector<std::size_t> frontier = memoryFrontier(rows, question);
     for (std::size_t i = 0; i < rows.size(); ++i) {
         if (!rows[i].done) continue;
-        TableRow cells{rows[i].point.schedule};
+        TableRow cells{rows[i].schedule()};
         addFigures(cells, rows[i], question);
         const bool on = std::find(frontier.begin(), frontier.end(), i) != frontier.end();
         cells.insert(cells.end() - 1, TableCell(std::string(on ? "yes" : rows[i].good() ? "no" : "")));

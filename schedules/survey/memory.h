@@ -9,7 +9,7 @@
 namespace stagewright {
 
 // The points to simulate: the library with its variants.
-std::vector<SweepPoint> memoryPoints(const ExploreQuestion& question);
+std::vector<Setup> memoryPoints(const ExploreQuestion& question);
 // Rows that no other one within the cap beats in both, stale weights left out; by rising peak.
 std::vector<std::size_t> memoryFrontier(const std::vector<SweepRow>& rows, const ExploreQuestion& question);
 SurveyTable memoryTable(const std::vector<SweepRow>& rows, const ExploreQuestion& question);

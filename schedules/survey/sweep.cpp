@@ -14,40 +14,17 @@
 
 namespace stagewright {
 
-std::string toText(const CostModel::UnitCosts& units)
-{
-    std::string text = fmt::format("F={},I={},W={}", units.forward, units.inputGrad, units.weightGrad);
-    if (units.backward >= 0) text += fmt::format(",B={}", units.backward);
-    return text;
-}
-
-SweepPoint unitPoint(const std::string& schedule, const Shape& shape, const CostModel::UnitCosts& units)
-{
-    SweepPoint point;
-    point.schedule = schedule;
-    point.shape = shape;
-    GeneratorCosts& made = point.shape.costs; // the memory cap is the shape's
-    made.forward = units.forward;
-    made.inputGrad = units.inputGrad;
-    made.weightGrad = units.weightGrad;
-    made.latency = units.latency;
-    made.freedAtInput = units.freedAtInput;
-    point.units = units;
-    point.costs = toText(units);
-    point.comm = units.latency;
-    return point;
-}
-
 Bytes SweepRow::peak() const { return peaks.empty() ? 0 : *std::max_element(peaks.begin(), peaks.end()); }
 
-Result<SweepCase> libraryCase(const SweepPoint& point)
+Result<SweepCase> preparedCase(const Setup& point, const SetupSources& sources)
 {
-    STAGEWRIGHT_TRY(auto schedule, makeSchedule(point.schedule, point.shape));
-    CostModel costs = CostModel::uniform(schedule, point.units);
-    return SweepCase{std::move(schedule), std::move(costs)};
+    SweepCase out;
+    STAGEWRIGHT_TRY(out.state, simulatedLists(point.schedules.front(), point, sources));
+    STAGEWRIGHT_TRY(out.costs, costsOf(out.state, out.state.schedule, point, sources));
+    return out;
 }
 
-SweepRow simulatePoint(const SweepPoint& point, const SweepSource& source)
+SweepRow simulatePoint(const Setup& point, const SweepSource& source)
 {
     SweepRow row;
     row.point = point;
@@ -57,9 +34,9 @@ SweepRow simulatePoint(const SweepPoint& point, const SweepSource& source)
         return row;
     };
     try {
-        const auto made = source ? source(point) : libraryCase(point);
+        const auto made = source ? source(point) : preparedCase(point);
         if (!made) return wrong(made.error());
-        const Schedule* schedule = &made->schedule;
+        const Schedule* schedule = &made->state.schedule;
         const CostModel* costs = &made->costs;
         auto result = simulate(*schedule, *costs);
         if (!result) return wrong(result.error());
@@ -83,7 +60,7 @@ SweepRow simulatePoint(const SweepPoint& point, const SweepSource& source)
     return row;
 }
 
-std::vector<SweepRow> sweep(const std::vector<SweepPoint>& points, const SweepSource& source, const Progress& progress,
+std::vector<SweepRow> sweep(const std::vector<Setup>& points, const SweepSource& source, const Progress& progress,
                             const std::function<void(std::size_t, const SweepRow&)>& onRow)
 {
     std::vector<SweepRow> rows(points.size());
@@ -115,14 +92,14 @@ std::string sweepCsv(const std::vector<SweepRow>& rows)
                  "span", "bubble_fraction", "bubble_rate_span", "peak_activation", "whole_step", "error"});
     for (const SweepRow& row : rows) {
         if (!row.done) continue;
-        const Shape& shape = row.point.shape;
-        std::vector<std::string> cells{row.point.schedule,
-                                       std::to_string(shape.ranks),
-                                       std::to_string(shape.microbatches),
-                                       shape.chunks > 0 ? std::to_string(shape.chunks) : "auto",
+        const Setup& point = row.point;
+        std::vector<std::string> cells{row.schedule(),
+                                       std::to_string(point.ranks),
+                                       std::to_string(point.microbatches),
+                                       point.chunks > 0 ? std::to_string(point.chunks) : "auto",
                                        row.error.empty() ? std::to_string(row.stages) : "",
-                                       row.point.costs,
-                                       row.point.comm >= 0               ? fmt::format("{}", row.point.comm)
+                                       point.costs.empty() ? point.costsFrom : point.costs,
+                                       point.comm >= 0                   ? fmt::format("{}", point.comm)
                                        : row.good() && row.timeUnit != 1 ? "0"
                                                                          : ""};
         if (row.error.empty()) {

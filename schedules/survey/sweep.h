@@ -8,27 +8,13 @@
 
 #include "schedules/base/progress.h"
 #include "schedules/base/result.h"
-#include "schedules/model/cost_model.h"
-#include "schedules/model/schedule.h"
+#include "schedules/setup/prepare.h"
 
 namespace stagewright {
 
-// A point of a grid: a library schedule generated for a shape and timed with unit costs, unless a SweepSource says
-// otherwise.
-struct SweepPoint {
-    std::string schedule;       // "zb-h1", "bfs:order=descending"
-    Shape shape;                // chunks 0: schedule default; costs: what generators may plan with
-    CostModel::UnitCosts units; // latency: in rank shares
-    std::string costs;          // as shown in tables: "F=1,I=1,W=1"
-    double comm = 0;            // as shown in tables; below 0: the costs' own links
-};
-// shape.costs and texts follow the units
-SweepPoint unitPoint(const std::string& schedule, const Shape& shape, const CostModel::UnitCosts& units);
-// "F=1,I=1,W=1"; B where it is not I + W
-std::string toText(const CostModel::UnitCosts& units);
-
+// A point of the grid is a setup with one schedule.
 struct SweepRow {
-    SweepPoint point;
+    Setup point;
     bool done = false; // false: not reached before the sweep was cancelled
     std::string error; // why it could not be simulated
     int ranks = 0;
@@ -45,6 +31,7 @@ struct SweepRow {
     bool synchronous = true;  // the schedule's weights
     bool copies = false;      // ranks hold a second copy of stages
 
+    const std::string& schedule() const { return point.schedules.front(); }
     bool good() const { return done && error.empty(); }
     Bytes peak() const; // of the fullest rank
     double timeValue(Nanos time) const { return static_cast<double>(time) / static_cast<double>(timeUnit); }
@@ -52,16 +39,16 @@ struct SweepRow {
 };
 
 struct SweepCase {
-    Schedule schedule;
+    ReplicaLists state;
     CostModel costs;
 };
-using SweepSource = std::function<Result<SweepCase>(const SweepPoint&)>; // empty: libraryCase()
-Result<SweepCase> libraryCase(const SweepPoint& point);                  // of the library, with the point's units
-SweepRow simulatePoint(const SweepPoint& point, const SweepSource& source = {});
+using SweepSource = std::function<Result<SweepCase>(const Setup&)>; // empty: preparedCase() without files
+Result<SweepCase> preparedCase(const Setup& point, const SetupSources& sources = {});
+SweepRow simulatePoint(const Setup& point, const SweepSource& source = {});
 
 // Every point, on two threads, reported row by row as they finish (onRow: one call at a time, from either thread, with
 // its index). Rows come in the order of the points. Cancelling leaves the rest undone; a point under way is finished.
-std::vector<SweepRow> sweep(const std::vector<SweepPoint>& points, const SweepSource& source = {},
+std::vector<SweepRow> sweep(const std::vector<Setup>& points, const SweepSource& source = {},
                             const Progress& progress = {},
                             const std::function<void(std::size_t, const SweepRow&)>& onRow = {});
 

@@ -1,4 +1,4 @@
-// A setup means the same through the command line as by itself: random ones, simulated by the program.
+// A setup means the same through the command line and a lesson as by itself: random ones.
 #include <QTemporaryDir>
 #include <QTest>
 
@@ -10,6 +10,7 @@
 #include "schedules/setup/keys.h"
 #include "schedules/setup/prepare.h"
 #include "tests/support/random_setups.h"
+#include "traces/lessons/settings.h"
 #include "traces/run/simulated_run.h"
 #include "traces/store/run_file.h"
 
@@ -62,6 +63,54 @@ private slots:
             ++made;
         }
         QVERIFY2(made > 40, qPrintable(QString::number(made)));
+    }
+
+    // And through the words of a lesson's settings, but for the keys that a canvas has none for.
+    void aLessonShowsWhatIsPrepared()
+    {
+        std::mt19937 random(5);
+        int made = 0;
+        for (int i = 0; i < 200; ++i) {
+            Setup setup = randomSetup(random);
+            const Setup usual;
+            setup.steps = usual.steps;
+            setup.seed = usual.seed;
+            setup.overlap = usual.overlap;
+            setup.channels = usual.channels;
+            setup.receives.clear();
+            setup.speed.clear();
+            setup.replicaBatch.clear();
+            setup.comm = std::max(setup.comm, 0.0);
+            setup.reduce = setup.reduce.substr(0, setup.reduce.find(':'));
+            if (setup.costs.starts_with("analytic")) setup.costs.clear();
+            std::erase_if(setup.perturb,
+                          [](const std::string& part) { return part.find("link") && part.find("launch"); });
+            const std::string name = setup.schedules.front();
+            setup.schedules.clear();
+            lessons::Settings own;
+            static_cast<Setup&>(own) = setup;
+            own.costs = unitCostsText(own.units()); // without those of 1
+            const std::string words = lessons::changesOf(own);
+            const auto settings = lessons::withSettings({}, words);
+            QVERIFY2(settings.has_value(), settings ? "" : settings.error().message.c_str());
+            QVERIFY2(*settings == own, words.c_str());
+            const auto prepared = prepare(name, setup, {});
+            const auto schedule = lessons::makeFor(name, *settings);
+            const auto lists = schedule ? lessons::passedThrough(*schedule, *settings) : schedule;
+            if (!prepared || !prepared->validation.valid()) {
+                if (!prepared) QVERIFY2(!lists, words.c_str());
+                if (!prepared) QCOMPARE(lists.error().message, prepared.error().message);
+                continue;
+            }
+            QVERIFY2(lists.has_value(), lists ? "" : (words + ": " + lists.error().message).c_str());
+            QVERIFY2(lists->order == prepared->lists.schedule.order && lists->paired == prepared->lists.schedule.paired,
+                     words.c_str());
+            QVERIFY2(lessons::channelsOf(*settings) == prepared->lists.channels, words.c_str());
+            const auto costs = lessons::costsFor(*lists, *settings);
+            QVERIFY2(costs && *costs == prepared->costs, words.c_str());
+            ++made;
+        }
+        QVERIFY2(made > 100, qPrintable(QString::number(made)));
     }
 };
 

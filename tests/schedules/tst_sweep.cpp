@@ -6,18 +6,29 @@
 #include "schedules/execute/simulate.h"
 #include "schedules/library/registry.h"
 #include "schedules/library/variants.h"
+#include "schedules/setup/keys.h"
 #include "schedules/survey/sweep.h"
 
 using namespace stagewright;
 
 namespace {
 
-std::vector<SweepPoint> everySchedule(int ranks, int microbatches, const CostModel::UnitCosts& units)
+Setup pointOf(const std::string& schedule, int ranks, int microbatches, int chunks = 0)
 {
-    std::vector<SweepPoint> points;
+    Setup point;
+    point.schedules = {schedule};
+    point.ranks = ranks;
+    point.microbatches = microbatches;
+    point.chunks = chunks;
+    point.costs = "F=1,I=1,W=1";
+    return point;
+}
+
+std::vector<Setup> everySchedule(int ranks, int microbatches)
+{
+    std::vector<Setup> points;
     for (const ScheduleInfo& info : allSchedules())
-        for (const std::string& name : variantsOf(info))
-            points.push_back(unitPoint(name, Shape(ranks, microbatches), units));
+        for (const std::string& name : variantsOf(info)) points.push_back(pointOf(name, ranks, microbatches));
     return points;
 }
 
@@ -30,10 +41,10 @@ private slots:
     // Costs of a run without memory: simulated peaks would all be 0.
     void withoutSizesPeaksAreUnknown()
     {
-        const auto point = unitPoint("gpipe", Shape(2, 4), {});
+        const auto point = pointOf("gpipe", 2, 4);
         QVERIFY(!simulatePoint(point).peaks.empty());
-        const SweepRow row = simulatePoint(point, [](const SweepPoint& at) {
-            auto made = libraryCase(at);
+        const SweepRow row = simulatePoint(point, [](const Setup& at) {
+            auto made = preparedCase(at);
             for (StageMemory& stage : made->costs.memory) stage = {};
             return made;
         });
@@ -48,17 +59,21 @@ private slots:
         CostModel::UnitCosts units;
         units.forward = 1.5;
         units.latency = 0.25;
-        const auto points = everySchedule(4, 8, units);
+        auto points = everySchedule(4, 8);
+        for (Setup& point : points) {
+            point.costs = "F=1.5";
+            point.comm = 0.25 / 1.5;
+        }
         std::atomic<int> reported{0};
         const auto rows = sweep(points, {}, {}, [&](std::size_t i, const SweepRow& row) {
-            QVERIFY(row.done && row.point.schedule == points[i].schedule);
+            QVERIFY(row.done && row.schedule() == points[i].schedules.front());
             ++reported;
         });
         QCOMPARE(rows.size(), points.size());
         QCOMPARE(reported.load(), static_cast<int>(points.size()));
         for (std::size_t i = 0; i < rows.size(); ++i) {
             const SweepRow& row = rows[i];
-            const auto schedule = makeSchedule(points[i].schedule, points[i].shape);
+            const auto schedule = makeSchedule(points[i].schedules.front(), shapeOf(points[i]));
             QCOMPARE(row.good(), schedule.has_value());
             if (!schedule) {
                 QCOMPARE(QString::fromStdString(row.error), QString::fromStdString(schedule.error().message));
@@ -78,7 +93,7 @@ private slots:
 
     void theFrontierIsBeatenByNobody()
     {
-        const auto rows = sweep(everySchedule(4, 8, {}));
+        const auto rows = sweep(everySchedule(4, 8));
         const auto frontier = frontierOf(rows, [](const SweepRow& row) { return row.synchronous; });
         QVERIFY(frontier.size() >= 3);
         for (std::size_t i = 1; i < frontier.size(); ++i) {
@@ -102,12 +117,12 @@ private slots:
         std::stop_source stop;
         Progress progress;
         progress.stop = stop.get_token();
-        const auto points = everySchedule(4, 8, {});
+        const auto points = everySchedule(4, 8);
         const auto rows = sweep(points, {}, progress, [&](std::size_t, const SweepRow&) { stop.request_stop(); });
         const auto done = std::count_if(rows.begin(), rows.end(), [](const SweepRow& row) { return row.done; });
         QVERIFY(done >= 1 && done <= 2); // one a thread
         QCOMPARE(QString::fromStdString(sweepCsv(rows)).count(QLatin1Char('\n')), static_cast<int>(done) + 1);
-        QCOMPARE(rows.back().point.schedule, points.back().schedule);
+        QVERIFY(rows.back().point == points.back());
     }
 
     void chunksAreToldWhereTheyAreFixed()
@@ -123,8 +138,7 @@ private slots:
 
     void aTableOfRows()
     {
-        const auto rows =
-            sweep({unitPoint("1f1b", Shape(4, 8), {}), unitPoint("interleaved-1f1b", Shape(4, 6, 2), {})});
+        const auto rows = sweep({pointOf("1f1b", 4, 8), pointOf("interleaved-1f1b", 4, 6, 2)});
         const auto lines = QString::fromStdString(sweepCsv(rows)).split(QLatin1Char('\n'));
         QCOMPARE(lines[1], QString("1f1b,4,8,auto,4,\"F=1,I=1,W=1\",0,rank_share,33,33,0.272727,0.272727,4,33,"));
         QVERIFY(lines[2].startsWith("interleaved-1f1b,4,6,2,"));

@@ -43,7 +43,7 @@ class TestExplorer : public QObject {
     static int rowOf(ExploreView* view, const char* schedule)
     {
         for (int i = 0; view->rowAt(i) != nullptr; ++i)
-            if (view->rowAt(i)->point.schedule == schedule) return i;
+            if (view->rowAt(i)->schedule() == schedule) return i;
         return -1;
     }
 
@@ -88,7 +88,7 @@ private slots:
         for (int i = 0; view->rowAt(i) != nullptr; ++i) {
             const SweepRow& row = *view->rowAt(i);
             QVERIFY(row.done);
-            const auto schedule = makeSchedule(row.point.schedule, row.point.shape);
+            const auto schedule = makeSchedule(row.schedule(), shapeOf(row.point));
             QCOMPARE(row.good(), schedule.has_value());
             if (!schedule) continue;
             const SimResult result = simulate(*schedule, CostModel::uniform(*schedule, question.units())).value();
@@ -225,7 +225,7 @@ private slots:
         const LinesPicture lines = linesOf(question, ExploreParameter::Latency, {"1f1b", "zb-h1"});
         const auto points = pointsOf(lines);
         QCOMPARE(points.size(), lines.rows.size());
-        for (const SweepPoint& point : points) QCOMPARE(point.shape.ranks, 4);
+        for (const Setup& point : points) QCOMPARE(point.ranks, 4);
         HeatPicture heat =
             heatOf(question, ExploreParameter::Microbatches, ExploreParameter::Ranks, {"1f1b", "zb-h1", "pipedream"});
         const auto cells = pointsOf(heat);

@@ -124,7 +124,7 @@ std::shared_ptr<const SimulatedReport> StepState::report() const
 
 std::optional<CapFault> StepState::capFault() const
 {
-    const auto& cap = m_inside->canvas.settings.cap;
+    const auto& cap = m_inside->canvas.settings.cap();
     const auto one = report();
     if (!cap || !one) return std::nullopt;
     return firstOverCap(one->schedule(), one->costs(),

@@ -229,7 +229,7 @@ Result<std::shared_ptr<const SimulatedReport>> SimulatedReport::create(const Can
     Schedule schedule = shownOn(canvas).value_or(canvas.schedule);
     STAGEWRIGHT_TRY(auto costs, costsFor(schedule, canvas.settings));
     return std::make_shared<const SimulatedReport>(std::move(schedule), std::move(costs), channelsOf(canvas.settings),
-                                                   canvas.settings.cap);
+                                                   canvas.settings.cap());
 }
 
 std::shared_ptr<const SimulatedReport> SimulatedReport::predicted(const Run& run)

@@ -7,10 +7,10 @@
 
 #include "schedules/base/text.h"
 #include "schedules/execute/perturb.h"
-#include "schedules/library/registry.h"
 #include "schedules/model/kinds.h"
 #include "schedules/model/recompute.h"
 #include "schedules/model/shard_rules.h"
+#include "schedules/setup/replica_lists.h"
 #include "traces/lessons/words.h"
 
 namespace stagewright::lessons {
@@ -23,32 +23,6 @@ constexpr int mostMicrobatches = 512;
 tl::unexpected<Error> wrongSetting(const std::string& word, const std::string& what, const std::string& remedy = {})
 {
     return fail(ErrorCode::Usage, fmt::format("setting '{}': {}", word, what), remedy);
-}
-
-Result<void> setCosts(Settings& settings, const std::string& word, std::string_view text)
-{
-    for (const std::string& part : partsOf(text, ",")) {
-        const auto [kind, number] = keyValueOf(part);
-        const auto value = number ? numberOf(*number) : std::nullopt;
-        if (!value || *value < 0 || *value > 1e6)
-            return wrongSetting(word, fmt::format("'{}' is not a cost", part), "write costs=F=1,I=1,W=1");
-        if (kind == "F")
-            settings.forward = *value;
-        else if (kind == "I")
-            settings.inputGrad = *value;
-        else if (kind == "W")
-            settings.weightGrad = *value;
-        else if (kind == "B")
-            settings.backward = *value;
-        else if (kind == "UNSHARD")
-            settings.unshard = *value;
-        else if (kind == "REDUCE_GRAD")
-            settings.reduceGrad = *value;
-        else
-            return wrongSetting(word, fmt::format("there is no kind '{}'", kind),
-                                "kinds are F, I, W, B, UNSHARD and REDUCE_GRAD");
-    }
-    return {};
 }
 
 // Keys of a canvas beside those of a setup.
@@ -91,6 +65,9 @@ Result<void> setList(std::vector<double>& out, const std::string& word, std::str
     return {};
 }
 
+// Keys whose empty text is written "none".
+bool mayBeNone(std::string_view name) { return name == "lower" || name == "gather" || name == "reduce"; }
+
 // What a key of the command line takes, and smaller shapes.
 Result<void> setOfSetup(Settings& settings, const std::string& word, const SetupKey& key, std::string_view value)
 {
@@ -101,8 +78,8 @@ Result<void> setOfSetup(Settings& settings, const std::string& word, const Setup
         std::string fault = name == "ranks" ? most(mostRanks) : name == "microbatches" ? most(mostMicrobatches) : "";
         if (!fault.empty()) return fail(ErrorCode::Usage, std::move(fault));
         if (name == "shard") STAGEWRIGHT_CHECK(parseSharding(value));
-        if (name == "reduce") STAGEWRIGHT_CHECK(parseReduce(value));
-        if (name == "gather") STAGEWRIGHT_CHECK(parseGather(value, rules));
+        if (name == "reduce" && !value.empty()) STAGEWRIGHT_CHECK(parseReduce(value));
+        if (name == "gather" && !value.empty()) STAGEWRIGHT_CHECK(parseGather(value, rules));
         if (name == "recompute") STAGEWRIGHT_CHECK(parseRecompute(value, 4096));
         return setKey(settings, key, value);
     }();
@@ -114,13 +91,16 @@ Result<void> setOne(Settings& settings, const std::string& word)
     const KeyValue given = keyValueOf(word);
     const std::string_view name = given.key;
     const std::string_view value = given.value.value_or(name == "hoist" ? "yes" : "");
-    if (name == "costs") return setCosts(settings, word, value);
-    if (name == "cap" && value == "none") {
-        settings.cap.reset();
+    if (name == "costs") {
+        if (value.empty()) return {};
+        const auto units = parseUnitCosts(value, settings.units());
+        if (!units) return wrongSetting(word, units.error().message, "write costs=F=1,I=1,W=1");
+        settings.costs = unitCostsText(*units);
         return {};
     }
     if (name == "cap") {
-        STAGEWRIGHT_TRY(settings.cap, numberFrom(word, value, 0));
+        if (value != "none") STAGEWRIGHT_CHECK(numberFrom(word, value, 0));
+        settings.memoryLimit = value == "none" ? "" : value;
         return {};
     }
     for (const OwnNumber& own : ownNumbers)
@@ -141,7 +121,7 @@ Result<void> setOne(Settings& settings, const std::string& word)
         return {};
     }
     if (std::find(std::begin(everyName), std::end(everyName), name) != std::end(everyName))
-        return setOfSetup(settings, word, *findSetupKey(name), value == "none" && name == "lower" ? "" : value);
+        return setOfSetup(settings, word, *findSetupKey(name), value == "none" && mayBeNone(name) ? "" : value);
     return wrongSetting(word, "there is no such setting",
                         fmt::format("settings are {}, launch", fmt::join(everyName, ", ")));
 }
@@ -151,7 +131,7 @@ Result<void> setOne(Settings& settings, const std::string& word)
 std::string wordsFor(std::string_view name, const Settings& settings, const Settings& from)
 {
     const auto word = [name](const std::string& value) { return fmt::format("{}={}", name, value); };
-    if (name == "cap") return word(settings.cap ? fmt::format("{}", *settings.cap) : "none");
+    if (name == "cap") return word(settings.memoryLimit.empty() ? "none" : settings.memoryLimit);
     for (const OwnNumber& own : ownNumbers)
         if (own.name == name) return word(fmt::format("{}", settings.*own.place));
     for (const OwnList& own : ownLists)
@@ -165,14 +145,7 @@ std::string wordsFor(std::string_view name, const Settings& settings, const Sett
         const std::string text = textOf(settings, *findSetupKey(name));
         return word(text.empty() ? "none" : text);
     }
-    std::string costs;
-    for (const auto& [kind, place] :
-         {std::pair("F", &Settings::forward), std::pair("I", &Settings::inputGrad),
-          std::pair("W", &Settings::weightGrad), std::pair("B", &Settings::backward),
-          std::pair("UNSHARD", &Settings::unshard), std::pair("REDUCE_GRAD", &Settings::reduceGrad)})
-        if (settings.*place != from.*place && settings.*place >= 0)
-            costs += fmt::format("{}{}={}", costs.empty() ? "" : ",", kind, settings.*place);
-    return word(costs);
+    return word(unitCostsText(settings.units(), from.units()));
 }
 
 void setLayers(const Schedule& schedule, const Settings& settings, CostModel& costs)
@@ -204,6 +177,18 @@ void setSlow(const Schedule& schedule, const Settings& settings, CostModel& cost
         }
 }
 
+// 2 bytes of weight, 2 of gradient and 12 of optimizer state a parameter.
+void setWeights(const Schedule& schedule, const Settings& settings, CostModel& costs)
+{
+    if (settings.parameters == 0) return;
+    // a rank's stages
+    const double parts = std::max(1.0, static_cast<double>(schedule.stages) / std::max(1, schedule.ranks));
+    for (StageMemory& memory : costs.memory) {
+        memory.weight = memory.gradient = std::llround(2e9 * settings.parameters / parts);
+        memory.optimizer = std::llround(12e9 * settings.parameters / parts);
+    }
+}
+
 } // namespace
 
 Result<Settings> withSettings(Settings settings, std::string_view text)
@@ -222,41 +207,26 @@ std::string changesOf(const Settings& settings, const Settings& from)
     return text;
 }
 
+SetupUnits Settings::units() const { return unitsOf(*this).value_or(SetupUnits()); }
+
 namespace {
 
-// The lists of one of the replicas, which are alike, with the ops of what they share.
-Result<Schedule> withSharing(const Schedule& schedule, const Settings& settings)
+// As the command line has it, which takes a rule of gathers only where there is something to gather.
+Setup setupOf(const Settings& settings)
 {
-    ShardRules rules;
-    const auto sharding = parseSharding(settings.shard);
-    const auto reduce = parseReduce(settings.reduce);
-    const auto gather = parseGather(settings.gather, rules);
-    if (!sharding) return tl::unexpected(sharding.error());
-    if (!reduce) return tl::unexpected(reduce.error());
-    if (!gather) return tl::unexpected(gather.error());
-    rules.reduce = *reduce;
-    return addShardOps(schedule, sharding->level, rules);
-}
-
-// 2 bytes of weight, 2 of gradient and 12 of optimizer state a parameter; what replicas share of them.
-void setSharedState(const Schedule& schedule, const Settings& settings, CostModel& costs)
-{
-    // a rank's stages
-    const double parts = std::max(1.0, static_cast<double>(schedule.stages) / std::max(1, schedule.ranks));
-    for (int stage = 0; stage < schedule.stages; ++stage) {
-        StageMemory& memory = costs.memory[static_cast<std::size_t>(stage)];
-        memory.weight = memory.gradient = std::llround(2e9 * settings.parameters / parts);
-        memory.optimizer = std::llround(12e9 * settings.parameters / parts);
-        costs.setGather(stage, std::llround(settings.unshard * static_cast<double>(rankShare) / parts));
-        costs.setReduction(stage, std::llround(settings.reduceGrad * static_cast<double>(rankShare) / parts));
-    }
-    if (settings.replicas < 2) return;
-    costs.replicas = settings.replicas;
-    costs.links.collectives = ResourceUse::Beside;
-    if (const auto sharding = parseSharding(settings.shard)) costs.sharding = *sharding;
+    Setup setup = settings;
+    if (setup.replicas < 2) setup.shard = "none";
+    if (!setup.shard.starts_with("weights")) setup.gather.clear();
+    if (setup.replicas < 2) setup.reduce.clear();
+    return setup;
 }
 
 } // namespace
+
+Result<Schedule> makeFor(const std::string& name, const Settings& settings)
+{
+    return readSchedule(name, settings, {}, generatorCosts(settings));
+}
 
 Result<Schedule> passedThrough(const Schedule& schedule, const Settings& settings)
 {
@@ -265,47 +235,35 @@ Result<Schedule> passedThrough(const Schedule& schedule, const Settings& setting
             if (std::any_of(list.begin(), list.end(), [&](const Op& op) { return wanted(op.kind); })) return true;
         return false;
     };
+    const Setup setup = setupOf(settings);
     Schedule out = schedule;
-    if (settings.recompute != "none" && !has([](OpKind kind) { return isRecompute(kind); })) {
-        auto stages = parseRecompute(settings.recompute, schedule.stages);
-        if (!stages) return tl::unexpected(std::move(stages.error()).with("recompute"));
-        out = withRecompute(out, *stages, settings.hoist);
-        out.name = schedule.name;
+    if (!has(isRecompute)) {
+        STAGEWRIGHT_TRY(out, recomputed(out, setup, {}));
     }
-    if (settings.replicas > 1 && !has(isCollective)) {
-        auto shared = withSharing(out, settings);
-        if (!shared) return shared;
-        out = std::move(*shared);
-        out.name = schedule.name;
+    if (!has(isCollective)) {
+        STAGEWRIGHT_TRY(auto state, shareState(out, setup, {}));
+        out = std::move(state.schedule);
     }
-    if ((settings.lower.empty() && settings.sends != "rendezvous") || has(isMessage)) return out;
-    STAGEWRIGHT_TRY(auto lowering, parseLowering(settings.lower.empty() ? "just-in-time" : settings.lower));
-    return lower(out, lowering);
-}
-
-Result<Schedule> makeFor(const std::string& name, const Settings& settings)
-{
-    Shape shape(settings.ranks, settings.microbatches, settings.chunks);
-    shape.costs.forward = settings.forward;
-    shape.costs.inputGrad = settings.inputGrad;
-    shape.costs.weightGrad = settings.weightGrad;
-    shape.costs.latency = settings.comm * settings.forward;
-    if (settings.cap) shape.costs.memoryLimit = *settings.cap;
-    return makeSchedule(name, shape);
+    out.name = schedule.name;
+    if (has(isMessage)) return out;
+    STAGEWRIGHT_TRY(const auto chosen, chooseChannels(out, false, setup, {}));
+    return chosen.lowering ? lower(out, *chosen.lowering) : out;
 }
 
 Result<CostModel> costsFor(const Schedule& schedule, const Settings& settings)
 {
-    CostModel::UnitCosts units;
-    units.forward = settings.forward;
-    units.inputGrad = settings.inputGrad;
-    units.weightGrad = settings.weightGrad;
-    units.backward = settings.backward;
-    units.latency = settings.comm * settings.forward;
-    CostModel costs = CostModel::uniform(schedule, units);
-    if (settings.parameters > 0 || settings.replicas > 1) setSharedState(schedule, settings, costs);
-    for (StageMemory& memory : costs.memory)
-        memory.boundary = std::llround(settings.keep * static_cast<double>(memory.activation));
+    Setup setup = setupOf(settings);
+    setup.perturb.clear(); // of the layers' costs
+    STAGEWRIGHT_TRY(auto costs, chooseCosts(schedule, setup, {}));
+    if (settings.replicas > 1) {
+        ReplicaLists state;
+        state.schedule = schedule;
+        state.standsFor = schedule.replicas > 1 ? 1 : settings.replicas;
+        state.shared = true;
+        STAGEWRIGHT_TRY(state.sharding, parseSharding(settings.shard));
+        shareCosts(costs, state);
+    }
+    setWeights(schedule, settings, costs);
     if (!settings.layers.empty()) {
         if (settings.layers.size() != static_cast<std::size_t>(schedule.stages))
             return fail(ErrorCode::Usage,
@@ -316,18 +274,17 @@ Result<CostModel> costsFor(const Schedule& schedule, const Settings& settings)
     }
     if (!settings.slow.empty()) setSlow(schedule, settings, costs);
     if (settings.perturb.empty()) return costs;
-    STAGEWRIGHT_TRY(auto disturbance, parsePerturbation(joined(settings.perturb, ","), schedule.ranks));
+    STAGEWRIGHT_TRY(const auto disturbance, choosePerturbation(settings.perturb, schedule.ranks));
     STAGEWRIGHT_CHECK(checkOneStep(disturbance));
-    return perturbed(schedule, costs, disturbance, scaled(rankShare, settings.forward));
+    return perturbed(schedule, costs, disturbance, scaled(rankShare, settings.units().forward));
 }
 
 Channels channelsOf(const Settings& settings)
 {
-    Channels channels;
-    channels.sends = settings.sends == "rendezvous" ? SendMode::Rendezvous : SendMode::Buffered;
-    if (!settings.lower.empty())
-        if (auto lowering = parseLowering(settings.lower)) channels.receives = receivesOf(lowering->rule);
-    return channels;
+    Schedule any;
+    any.ranks = std::max(2, settings.ranks);
+    const auto chosen = chooseChannels(any, false, setupOf(settings), {});
+    return chosen ? chosen->channels : Channels();
 }
 
 } // namespace stagewright::lessons

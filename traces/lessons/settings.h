@@ -18,34 +18,27 @@
 #include <vector>
 
 #include "schedules/base/result.h"
+#include "schedules/base/text.h"
 #include "schedules/messages/channels.h"
 #include "schedules/model/cost_model.h"
 #include "schedules/model/schedule.h"
 #include "schedules/setup/keys.h"
+#include "schedules/setup/prepare.h"
 
 namespace stagewright::lessons {
 
 // A setup of a simulation in units, whose keys have the words of the command line, and what only a canvas has.
 struct Settings : Setup {
-    Settings()
-    {
-        comm = 0; // in forwards of a rank share
-        gather = "batch";
-        reduce = "late";
-    }
-    double forward = 1, inputGrad = 1, weightGrad = 1;
-    double backward = -1;      // < 0: I + W
-    std::optional<double> cap; // activations of a rank
+    Settings() { comm = 0; }
     std::vector<double> layers;
     double head = 0;
     double share = 1;
     std::vector<double> slow;
     double parameters = 0; // 10⁹ of a rank
-    double unshard = 0;    // all of a rank's stages once, in forwards of a rank share
-    double reduceGrad = 0;
 
     bool operator==(const Settings&) const = default;
-    double total() const { return forward + (backward < 0 ? inputGrad + weightGrad : backward); }
+    SetupUnits units() const;                                           // of `costs`
+    std::optional<double> cap() const { return numberOf(memoryLimit); } // activations of a rank
 };
 
 // Sets what the text names and leaves the rest unchanged. Errors (Usage) name the word.

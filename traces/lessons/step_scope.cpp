@@ -154,9 +154,9 @@ std::optional<StepState::Inside::Best> StepState::Inside::bestKnown(const Check*
         const auto makespan = one->makespan();
         if (!makespan || !one->validation().valid()) return;
         if (answer && !sameTask(one->schedule(), (*answer)->schedule())) return;
-        if (canvas.settings.cap)
+        if (canvas.settings.cap())
             for (const double peak : one->peaks())
-                if (peak > *canvas.settings.cap + 1e-9) return;
+                if (peak > *canvas.settings.cap() + 1e-9) return;
         if (!best || *makespan < best->value - 1e-9) best = Best{*makespan, name};
     };
     for (const ScheduleInfo& info : allSchedules()) {
@@ -208,13 +208,15 @@ Result<Value> StepScope::name(std::string_view name) const
         for (int rank = 0; rank < settings.ranks; ++rank) ranks.push_back(Value(rank));
         return Value(std::move(ranks));
     }
-    if (name == "F") return Value(settings.forward);
-    if (name == "I") return Value(settings.inputGrad);
-    if (name == "W") return Value(settings.weightGrad);
-    if (name == "B") return Value(settings.total() - settings.forward);
-    if (name == "T") return Value(settings.total());
+    const SetupUnits units = settings.units();
+    const double backward = units.backward < 0 ? units.inputGrad + units.weightGrad : units.backward;
+    if (name == "F") return Value(units.forward);
+    if (name == "I") return Value(units.inputGrad);
+    if (name == "W") return Value(units.weightGrad);
+    if (name == "B") return Value(backward);
+    if (name == "T") return Value(units.forward + backward);
     if (name == "c" || name == "comm") return Value(settings.comm);
-    if (name == "cap") return settings.cap ? Value(*settings.cap) : Value();
+    if (name == "cap") return settings.cap() ? Value(*settings.cap()) : Value();
     if (name == "par") return maybe(m_in.par(m_check));
     if (name == "bound") return Value(m_in.boundFor(m_check).value);
     if (name == "best_known") return maybe(m_in.bestKnown(m_check));

@@ -52,15 +52,15 @@ QVariant ExploreModel::data(const QModelIndex& index, int role) const
     const SweepRow& row = (*m_rows)[static_cast<std::size_t>(index.row())];
     const int column = index.column();
     if (role == Qt::CheckStateRole && column == Schedule)
-        return m_ticked.contains(row.point.schedule) ? Qt::Checked : Qt::Unchecked;
+        return m_ticked.contains(row.schedule()) ? Qt::Checked : Qt::Unchecked;
     if (role == Qt::TextAlignmentRole)
         return column == Schedule || column == Note ? QVariant(Qt::AlignLeft | Qt::AlignVCenter)
                                                     : QVariant(Qt::AlignRight | Qt::AlignVCenter);
     if (role == Qt::ToolTipRole) {
         if (column == Note || !row.good()) return note(row);
         if (column != Schedule) return {};
-        const auto info = scheduleInfoOf(row.point.schedule);
-        return info ? QString::fromStdString(row.point.schedule) + u"\n"_s +
+        const auto info = scheduleInfoOf(row.schedule());
+        return info ? QString::fromStdString(row.schedule()) + u"\n"_s +
                           QString::fromUtf8((*info)->title.data(), static_cast<qsizetype>((*info)->title.size())) +
                           u"\n"_s +
                           QString::fromUtf8((*info)->summary.data(), static_cast<qsizetype>((*info)->summary.size()))
@@ -69,7 +69,7 @@ QVariant ExploreModel::data(const QModelIndex& index, int role) const
     const double worst = 1e300; // unknown values come last
     if (role == SortRole) {
         switch (column) {
-        case Schedule: return scheduleTitle(row.point.schedule).toCaseFolded();
+        case Schedule: return scheduleTitle(row.schedule()).toCaseFolded();
         case StepTime: return row.good() ? row.timeValue(row.step) : worst;
         case Bubble: return row.good() ? row.bubbleFraction : worst;
         case SpanBubble: return row.good() ? row.bubbleRateSpan : worst;
@@ -79,7 +79,7 @@ QVariant ExploreModel::data(const QModelIndex& index, int role) const
         }
     }
     if (role != Qt::DisplayRole) return {};
-    if (column == Schedule) return scheduleTitle(row.point.schedule);
+    if (column == Schedule) return scheduleTitle(row.schedule());
     if (column == Note) return note(row);
     if (!row.good()) return u"–"_s;
     switch (column) {
@@ -94,7 +94,7 @@ QVariant ExploreModel::data(const QModelIndex& index, int role) const
 bool ExploreModel::setData(const QModelIndex& index, const QVariant& value, int role)
 {
     if (role != Qt::CheckStateRole || index.column() != Schedule || !m_rows) return false;
-    const std::string& name = (*m_rows)[static_cast<std::size_t>(index.row())].point.schedule;
+    const std::string& name = (*m_rows)[static_cast<std::size_t>(index.row())].schedule();
     if (value.toInt() == Qt::Checked)
         m_ticked.insert(name);
     else

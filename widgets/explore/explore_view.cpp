@@ -277,7 +277,7 @@ const SweepRow* ExploreView::rowAt(int row) const
 void ExploreView::select(int row)
 {
     const SweepRow* at = rowAt(row);
-    m_wanted = at == nullptr ? std::string() : at->point.schedule;
+    m_wanted = at == nullptr ? std::string() : at->schedule();
     showRow(row);
 }
 
@@ -299,7 +299,7 @@ void ExploreView::setRows(SweepRows rows, const ExploreQuestion& question)
     m_table->rows()->setRows(m_rows, question);
     int row = -1;
     for (int i = 0; m_rows && i < static_cast<int>(m_rows->size()); ++i)
-        if (rowAt(i)->point.schedule == m_wanted) row = i;
+        if (rowAt(i)->schedule() == m_wanted) row = i;
     showRow(row);
 }
 

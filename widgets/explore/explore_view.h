@@ -77,8 +77,8 @@ signals:
     void surveyChanged();       // another parameter or other schedules
     void stateChanged();        // its page is shown, or asks for something else
     void previewAsked(int row); // −1: none
-    void openAsked(const stagewright::SweepPoint& point);
-    void saveAsked(const stagewright::SweepPoint& point);
+    void openAsked(const stagewright::Setup& point);
+    void saveAsked(const stagewright::Setup& point);
     void csvAsked();
     void pictureAsked(stagewright::ExplorePlot plot);
     void cancelAsked();

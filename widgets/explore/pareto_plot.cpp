@@ -134,7 +134,7 @@ QString ParetoPlot::nameOf(const Mark& mark, int most) const
     QStringList names;
     for (const int row : mark.rows) {
         if (names.size() == most) break;
-        names << scheduleTitle((*m_rows)[static_cast<std::size_t>(row)].point.schedule);
+        names << scheduleTitle((*m_rows)[static_cast<std::size_t>(row)].schedule());
     }
     QString text = names.join(u", "_s);
     if (static_cast<int>(mark.rows.size()) > most) text += u" +%1"_s.arg(static_cast<int>(mark.rows.size()) - most);

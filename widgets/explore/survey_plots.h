@@ -25,7 +25,7 @@ public:
     QSize minimumSizeHint() const override { return {260, 160}; }
 
 signals:
-    void pointActivated(const stagewright::SweepPoint& point);
+    void pointActivated(const stagewright::Setup& point);
 
 protected:
     void paintEvent(QPaintEvent*) override;

@@ -258,8 +258,8 @@ PageReading readPage(const lessons::Lesson& lesson, const LessonPage& page, cons
             if (const auto targets = state.evaluate(step->targets); targets && targets->list() != nullptr)
                 for (const lessons::Value& one : *targets->list())
                     if (one.number() != nullptr) out.targets.push_back(*one.number());
-        } else if (canvas.settings.cap) {
-            out.targets.assign(static_cast<std::size_t>(canvas.settings.ranks), *canvas.settings.cap);
+        } else if (canvas.settings.cap()) {
+            out.targets.assign(static_cast<std::size_t>(canvas.settings.ranks), *canvas.settings.cap());
         }
     }
     auto miss = [&](const QString& why) {

@@ -308,10 +308,10 @@ void StepTools::setStep(const lessons::Lesson* lesson, const lessons::Step* step
             u"Latency"_s, u"comm=%1"_s, 4, 0.125, [](const S& s) { return s.comm; },
             u"c: how long a message takes between ranks, in units"_s);
         number(
-            u"W"_s, u"costs=W=%1"_s, 3, 0.25, [](const S& s) { return s.weightGrad; },
+            u"W"_s, u"costs=W=%1"_s, 3, 0.25, [](const S& s) { return s.units().weightGrad; },
             u"How long a weight gradient takes, in units"_s);
         number(
-            u"Cap"_s, u"cap=%1"_s, 16, 1, [](const S& s) { return s.cap.value_or(0); },
+            u"Cap"_s, u"cap=%1"_s, 16, 1, [](const S& s) { return s.cap().value_or(0); },
             u"Activations that a rank may hold; minimum: any number"_s, u"any"_s);
     }
     const char* const edits[] = {"move", "place", "split", "warmup", "text"};

@@ -137,7 +137,7 @@ private:
         if (const auto over = m_state->capFault())
             m_out +=
                 fmt::format("rank {}, op {} ({}): it would hold {:.4g}, the cap is {:.4g}\n", over->rank,
-                            over->position, stagewright::toText(over->op), over->held, *m_state->canvas().settings.cap);
+                            over->position, stagewright::toText(over->op), over->held, *m_state->canvas().settings.cap());
     }
 
     void print(const Prose& prose) { paragraph(said(prose.text)); }

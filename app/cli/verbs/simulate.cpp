@@ -107,7 +107,7 @@ Result<int> runSimulate(const SimulateChoice& options, Session& session)
     tellUnusedCosts(
         setup,
         [&](const Setup& other) -> Result<std::uint64_t> {
-            STAGEWRIGHT_TRY(const auto tried, costsOf(prepared, other, sources));
+            STAGEWRIGHT_TRY(const auto tried, costsOf(prepared.state, prepared.lists.schedule, other, sources));
             return simulatedOutcome(*schedule, tried, chosen.channels);
         },
         schedule->opCount(), schedule->name, session);

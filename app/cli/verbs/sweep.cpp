@@ -26,7 +26,7 @@ namespace stagewright {
 namespace {
 
 constexpr std::size_t mostRows = 100'000;
-constexpr double ownLinks = -1; // of SweepPoint::comm: as the costs have them
+constexpr double ownLinks = -1; // of Setup::comm: as the costs have them
 
 struct SweepChoice {
     std::vector<std::string> schedules;
@@ -111,7 +111,7 @@ Result<Source> sourceOf(const std::string& name)
 
 struct Grid {
     std::vector<Source> sources;
-    std::vector<SweepPoint> points;
+    std::vector<Setup> points;
     std::vector<std::string> notes; // options that a schedule does not use
 };
 
@@ -174,41 +174,16 @@ Result<Grid> gridOf(const SweepChoice& options)
                 for (const int v : ofChunks)
                     for (const std::string& cost : costs)
                         for (const double c : comm) {
-                            SweepPoint point;
-                            point.schedule = source.name;
-                            point.shape = Shape{p, m, v};
+                            Setup& point = grid.points.emplace_back(options.setup);
+                            point.schedules = {source.name};
+                            point.ranks = p;
+                            point.microbatches = m;
+                            point.chunks = v;
                             point.costs = cost;
                             point.comm = c;
-                            if (cost.empty()) point.costs = options.setup.costsFrom; // for the table
-                            grid.points.push_back(std::move(point));
                         }
     }
     return grid;
-}
-
-Setup setupOf(const SweepChoice& options, const SweepPoint& point)
-{
-    Setup setup = options.setup;
-    setup.ranks = point.shape.ranks;
-    setup.microbatches = point.shape.microbatches;
-    setup.chunks = point.shape.chunks;
-    setup.costs = setup.costsFrom.empty() ? point.costs : std::string();
-    setup.comm = point.comm;
-    return setup;
-}
-
-// The lists of a point, and what its replicas share.
-Result<ReplicaLists> stateOf(const SweepChoice& options, const SweepPoint& point, const SetupSources& files)
-{
-    const Setup setup = setupOf(options, point);
-    return simulatedLists(point.schedule, setup, files, generatorCosts(setup));
-}
-
-Result<CostModel> costsOf(const ReplicaLists& state, const Setup& setup, const SetupSources& files)
-{
-    auto costs = chooseCosts(state.schedule, setup, files);
-    if (costs) shareCosts(*costs, state);
-    return costs;
 }
 
 // Files as they were read, and no notes.
@@ -233,10 +208,8 @@ void tellUnused(const SweepChoice& options, const SetupSources& files, const std
     if (options.setup.sharesState()) {
         const bool free = std::all_of(rows.begin(), rows.end(), [&](const SweepRow& row) {
             if (!row.done || !row.good()) return true;
-            const auto state = stateOf(options, row.point, files);
-            const auto costs = state ? costsOf(*state, setupOf(options, row.point), files)
-                                     : Result<CostModel>(tl::unexpected(state.error()));
-            return costs && collectivesAreFree(*costs);
+            const auto made = preparedCase(row.point, files);
+            return made && collectivesAreFree(made->costs);
         });
         const Setup& given = options.setup;
         std::string names;
@@ -250,18 +223,18 @@ void tellUnused(const SweepChoice& options, const SetupSources& files, const std
     std::vector<std::string> costs = options.costs;
     if (costs.empty() && !rows.empty()) costs.push_back(rows.front().point.costs);
     for (const std::string& one : costs) {
-        std::vector<std::pair<ReplicaLists, const SweepPoint*>> points;
+        std::vector<std::pair<ReplicaLists, const Setup*>> points;
         std::size_t ops = 0;
         for (const SweepRow& row : rows) {
             if (!row.done || !row.good() || row.point.costs != one) continue;
-            auto state = stateOf(options, row.point, files);
+            auto state = simulatedLists(row.schedule(), row.point, files);
             if (!state) continue;
             ops += state->schedule.opCount();
             if (ops > mostTriedOps) return;
             points.emplace_back(std::move(*state), &row.point);
         }
         if (points.empty()) continue;
-        Setup given = setupOf(options, *points.front().second);
+        Setup given = *points.front().second;
         if (options.costs.empty()) given.costs.clear(); // nobody wrote them
         given.comm = -1;                                // of each point
         tellUnusedCosts(
@@ -270,7 +243,7 @@ void tellUnused(const SweepChoice& options, const SetupSources& files, const std
                 std::uint64_t all = 0;
                 for (const auto& [state, point] : points) {
                     other.comm = point->comm;
-                    STAGEWRIGHT_TRY(const auto tried, costsOf(state, other, files));
+                    STAGEWRIGHT_TRY(const auto tried, costsOf(state, state.schedule, other, files));
                     const auto outcome = simulatedOutcome(state.schedule, tried);
                     if (!outcome) return outcome;
                     all = mixBits(all + *outcome);
@@ -290,16 +263,15 @@ Json jsonOf(const std::vector<SweepRow>& rows, bool interrupted)
         const auto known = [good](Json value) { return good ? std::move(value) : Json(nullptr); };
         Json peaks = Json::array();
         for (const Bytes peak : row.peaks) peaks.push_back(row.memoryValue(peak));
-        const Shape& shape = row.point.shape;
+        const Setup& point = row.point;
         out.push_back(
-            {{"schedule", row.point.schedule},
-             {"ranks", shape.ranks},
-             {"microbatches", shape.microbatches},
-             {"chunks", shape.chunks > 0 ? Json(shape.chunks) : Json(nullptr)},
+            {{"schedule", row.schedule()},
+             {"ranks", point.ranks},
+             {"microbatches", point.microbatches},
+             {"chunks", point.chunks > 0 ? Json(point.chunks) : Json(nullptr)},
              {"stages", known(row.stages)},
-             {"costs", textOrNull(row.point.costs)},
-             {"comm",
-              row.point.comm < 0 && !(good && row.timeUnit != 1) ? Json(nullptr) : Json(std::max(0.0, row.point.comm))},
+             {"costs", textOrNull(point.costs.empty() ? point.costsFrom : point.costs)},
+             {"comm", point.comm < 0 && !(good && row.timeUnit != 1) ? Json(nullptr) : Json(std::max(0.0, point.comm))},
              {"time_unit", known(row.timeUnit != 1 ? "rank_share" : "ns")},
              {"makespan", known(row.timeValue(row.makespan))},
              {"span", known(row.timeValue(row.span))},
@@ -317,12 +289,8 @@ Result<int> runSweep(const SweepChoice& options, Session& session)
     STAGEWRIGHT_TRY(auto grid, gridOf(options));
     for (const std::string& note : grid.notes) session.note(note);
     const SetupSources files = filesOf(grid, session);
-    const auto source = [&](const SweepPoint& point) -> Result<SweepCase> {
-        STAGEWRIGHT_TRY(auto state, stateOf(options, point, files));
-        STAGEWRIGHT_TRY(auto costs, costsOf(state, setupOf(options, point), files));
-        return SweepCase{std::move(state.schedule), std::move(costs)};
-    };
-    const std::vector<SweepRow> rows = sweep(grid.points, source, session.reporter("points"));
+    const std::vector<SweepRow> rows = sweep(
+        grid.points, [&](const Setup& point) { return preparedCase(point, files); }, session.reporter("points"));
     session.progress().clear();
     const auto count = [&rows](auto wanted) { return std::count_if(rows.begin(), rows.end(), wanted); };
     const auto done = count([](const SweepRow& row) { return row.done; });

@@ -29,12 +29,12 @@ struct ExplorerController::Growing {
     std::size_t done = 0;
     bool changed = false;
 
-    explicit Growing(const std::vector<SweepPoint>& points) : rows(points.size())
+    explicit Growing(const std::vector<Setup>& points) : rows(points.size())
     {
         for (std::size_t i = 0; i < points.size(); ++i) rows[i].point = points[i];
     }
     // Simulates the points, on the pool.
-    void fill(const std::vector<SweepPoint>& points, const Progress& progress)
+    void fill(const std::vector<Setup>& points, const Progress& progress)
     {
         sweep(points, exploreSource(), progress, [this](std::size_t i, const SweepRow& row) {
             const std::lock_guard lock(mutex);
@@ -129,7 +129,7 @@ void ExplorerController::ask()
     if (!shown()) return;
     m_survey.drop(); // of the question before
     const ExploreQuestion question = m_view->question();
-    std::vector<SweepPoint> points = memoryPoints(question);
+    std::vector<Setup> points = memoryPoints(question);
     auto growing = std::make_shared<Growing>(points);
     m_sweepRows = growing;
     m_growth.start();
@@ -218,7 +218,7 @@ void ExplorerController::askSurvey()
     const std::vector<std::string> schedules = m_view->ticked();
     m_lines.reset();
     m_heat.reset();
-    std::vector<SweepPoint> points;
+    std::vector<Setup> points;
     if (m_view->showsHeat()) {
         const auto [across, up] = m_view->heatParameters();
         if (across != up) m_heat = std::make_shared<HeatPicture>(heatOf(m_view->question(), across, up, schedules));
@@ -287,13 +287,13 @@ void ExplorerController::askPreview(int row)
     m_preview.drop();
     const SweepRow* at = m_view->rowAt(row);
     if (at == nullptr || !at->good()) {
-        m_view->miniature()->setPanel(nullptr, at == nullptr ? QString() : scheduleTitle(at->point.schedule),
+        m_view->miniature()->setPanel(nullptr, at == nullptr ? QString() : scheduleTitle(at->schedule()),
                                       at == nullptr ? u"point to a schedule"_s : QString::fromStdString(at->error));
         return;
     }
     if (m_preview.waits([this, row] { askPreview(row); })) return;
-    const PreviewRequest request{at->point.schedule, at->point.shape, at->point.units};
-    const QString title = scheduleTitle(at->point.schedule);
+    const PreviewRequest request{at->schedule(), shapeOf(at->point), *unitsOf(at->point)};
+    const QString title = scheduleTitle(at->schedule());
     const Units units{at->timeUnit, at->memoryUnit};
     const QString note = u"%1, bubble %2, peak %3"_s.arg(durationText(at->step, units), percentText(at->bubbleFraction),
                                                          bytesText(at->peak(), units));
@@ -304,14 +304,14 @@ void ExplorerController::askPreview(int row)
                     &m_previewPool);
 }
 
-void ExplorerController::open(const SweepPoint& point)
+void ExplorerController::open(const Setup& point)
 {
     setShown(false);
-    m_workspace.feature<LibraryOpening>()->newFromLibrary(QString::fromStdString(point.schedule), point.shape,
-                                                          point.units);
+    m_workspace.feature<LibraryOpening>()->newFromLibrary(QString::fromStdString(point.schedules.front()),
+                                                          shapeOf(point), *unitsOf(point));
 }
 
-void ExplorerController::saveAsked(const SweepPoint& point)
+void ExplorerController::saveAsked(const Setup& point)
 {
     QSettings settings;
     const QString before = settings.value(u"explore/saveTo"_s, u"explored.stagewright"_s).toString();
@@ -324,15 +324,14 @@ void ExplorerController::saveAsked(const SweepPoint& point)
     saveAsRun(point, path);
 }
 
-void ExplorerController::saveAsRun(const SweepPoint& point, const QString& path,
-                                   std::function<void(Result<void>)> answer)
+void ExplorerController::saveAsRun(const Setup& point, const QString& path, std::function<void(Result<void>)> answer)
 {
     m_view->setWork(u"saving…"_s, true);
     inBackground(
         this,
         [point, target = path.toStdString(), now = QDateTime::currentMSecsSinceEpoch()]() -> Result<void> {
-            STAGEWRIGHT_TRY(const auto made, libraryCase(point));
-            STAGEWRIGHT_TRY(auto run, simulatedRun(made.schedule, made.costs));
+            STAGEWRIGHT_TRY(const auto made, preparedCase(point));
+            STAGEWRIGHT_TRY(auto run, simulatedRun(made.state.schedule, made.costs));
             run.info.createdUnixMs = now;
             STAGEWRIGHT_TRY(auto file, RunFile::open(target, OpenMode::Create));
             STAGEWRIGHT_CHECK(file->add(run));

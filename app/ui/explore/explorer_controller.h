@@ -31,7 +31,7 @@ public:
     bool settled() const override { return !m_later.isActive(); }
 
     // Adds the simulated point to a run file (created if absent); answers on the GUI thread.
-    void saveAsRun(const SweepPoint& point, const QString& path, std::function<void(Result<void>)> answer = {});
+    void saveAsRun(const Setup& point, const QString& path, std::function<void(Result<void>)> answer = {});
     Result<void> writeTable(const QString& path) const;
     // As png, svg or pdf, by suffix; for paper unless the style says otherwise.
     Result<void> writePicture(ExplorePlot plot, const QString& path, const PictureStyle& style = paperStyle()) const;
@@ -52,8 +52,8 @@ private:
     void nextState(); // simulates the next schedule of the page State
     void grow();      // shows the rows that have arrived
     void askPreview(int row);
-    void open(const SweepPoint& point);
-    void saveAsked(const SweepPoint& point);
+    void open(const Setup& point);
+    void saveAsked(const Setup& point);
     void cancel();
     QString setup(ExplorePlot plot) const; // what was simulated, in a sentence
 

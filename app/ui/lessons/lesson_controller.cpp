@@ -420,7 +420,7 @@ void LessonController::fitLayout()
     LessonLayout::Uses uses;
     if (const lessons::Step* step = m_session->step();
         step != nullptr && m_session->page().part != lessons::Part::Guess) {
-        uses.memory = step->view == "memory" || !step->targets.empty() || step->settings.cap;
+        uses.memory = step->view == "memory" || !step->targets.empty() || step->settings.cap();
         for (const lessons::Check* check : m_session->lesson().all<lessons::Check>())
             if (check->step == m_session->page().step)
                 uses.memory = uses.memory || check->goal.text().find("peak_activation") != std::string::npos;

@@ -33,9 +33,9 @@ void LessonController::explainGap(int rank, Nanos time)
         GapExplanation explanation;
     };
     BubbleOptions options;
-    if (m_session && m_session->canvas().settings.cap)
+    if (m_session && m_session->canvas().settings.cap())
         options.memoryCap =
-            static_cast<Bytes>(*m_session->canvas().settings.cap * static_cast<double>(timeline->memoryUnit()));
+            static_cast<Bytes>(*m_session->canvas().settings.cap() * static_cast<double>(timeline->memoryUnit()));
     inBackground(
         this,
         [timeline, rank, moment = time + panel->origin, step = std::max(0, panel->step), options]() -> Found {

@@ -229,7 +229,7 @@ private slots:
     void capFaultNamesTheHolders()
     {
         Settings settings;
-        settings.cap = 4;
+        settings.memoryLimit = "4";
         const Canvas canvas{*makeFor("gpipe", settings), settings};
         const auto fault = firstOverCap(canvas.schedule, *costsFor(canvas.schedule, settings), 4 * activationShare);
         QVERIFY(fault);

@@ -226,7 +226,7 @@ private slots:
             all.push_back(*withSettings({}, text));
         for (const Settings& from : all)
             for (const Settings& to : all)
-                if (to.backward >= 0 || from.backward < 0) // I + W has no word
+                if (to.units().backward >= 0 || from.units().backward < 0) // I + W has no word
                     QVERIFY2(*withSettings(from, changesOf(to, from)) == to, changesOf(to, from).c_str());
         for (const char* bad :
              {"ranks=0", "ranks=2.5", "speed=3", "costs=Q=1", "cap=x", "sends=fast", "recompute=x", "layers=a"})
