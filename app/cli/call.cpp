@@ -115,14 +115,26 @@ std::string lowerFirst(std::string text)
     return text;
 }
 
-Error usageError(const CLI::App& app, const CLI::ParseError& error)
+// The error of an option with several long names, by the one that was typed.
+std::string asTyped(const CLI::App& app, const std::string& message, int count, char** words)
+{
+    const std::string name = message.substr(0, message.find(':'));
+    const CLI::Option* option = chosen(app).get_option_no_throw(name);
+    if (option == nullptr) return message;
+    for (const std::string& other : option->get_lnames())
+        for (int i = 1; i < count; ++i)
+            if (keyValueOf(words[i]).key == "--" + other) return "--" + other + message.substr(name.size());
+    return message;
+}
+
+Error usageError(const CLI::App& app, const CLI::ParseError& error, int count, char** words)
 {
     const bool required = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
     if (dynamic_cast<const CLI::ExtrasError*>(&error) || (app.get_subcommands().empty() && !app.remaining().empty()))
         return unexpectedArgument(app);
     if (app.get_subcommands().empty() && required)
         return {ErrorCode::Usage, "a verb is needed", "see 'stagewright --help'"};
-    const std::string message = lowerFirst(error.what());
+    const std::string message = asTyped(app, lowerFirst(error.what()), count, words);
     return {ErrorCode::Usage, required ? fmt::format("'{}': {}", chosen(app).get_name(), message) : message,
             helpHint(app)};
 }
@@ -202,7 +214,7 @@ public:
         for (const auto& [option, one] : made) {
             if (!option->m_excluded.empty()) one->excludes(app.get_option(option->m_excluded));
             if (set.m_watch && !one->get_lnames().empty())
-                one->each([given = set.m_watch, name = "--" + one->get_lnames().front()](const std::string& value) {
+                one->each([given = set.m_watch, name = "--" + one->get_lnames().back()](const std::string& value) {
                     (*given)[name] = value;
                 });
             if (set.m_typed && !one->get_lnames().empty())
@@ -291,7 +303,7 @@ Result<Call> readCall(int count, char** words, Session& session)
         return Call{};
     } catch (const CLI::ParseError& error) {
         session.json = asksFor(count, words, "--json");
-        return tl::unexpected(usageError(app, error));
+        return tl::unexpected(usageError(app, error, count, words));
     }
     const CLI::App* verb = app.get_subcommands().front();
     session.logLevel = level == "error"     ? LogLevel::Error

@@ -24,8 +24,11 @@ enum SetupUse : unsigned {
     SetupCheck = 64,
     SetupRecord = 128,
     SetupKernels = 256,     // times of a device's kernels: devices
-    SetupItemsApart = 512,  // not a user: a list's items are values of their own, not separated by commas
-    SetupWritesFile = 1024, // neither: it names a file that is written
+    SetupLesson = 512,      // a recording of a lesson
+    SetupItemsApart = 1024, // not a user: a list's items are values of their own, not separated by commas
+    SetupWritesFile = 2048, // neither: it names a file that is written
+    SetupReadsFile = 4096,  // that is read, and sent along to where a call is sent
+    SetupStaysHere = 8192,  // it says where, so a call that is sent is without it
 };
 
 struct SetupKey {

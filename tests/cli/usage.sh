@@ -114,6 +114,16 @@ run stagewright simulate -s lowered.csv --lower pytorch
 expect_code 0
 expect_err 'already has its sends and receives: --lower is not used'
 
+# An option of two names is refused by the one that was typed, and by an engine under either.
+for option in --blas --products; do
+    run stagewright record "$option" foo
+    expect_code 2
+    expect_err "^stagewright: $option: takes one of openblas and onednn, not 'foo'"
+    run stagewright record --engine torch "$option" openblas
+    expect_code 2
+    expect_err "can't honour --blas"
+done
+
 # An order that waits for itself is drawn by every verb.
 printf '0F0,0B0,0F1,0B1\n1F0,1F1,1B0,1B1\n' >circle.csv
 run stagewright record -s circle.csv --steps 1 -o circle.stagewright

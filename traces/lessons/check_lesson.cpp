@@ -160,12 +160,6 @@ private:
 
     void runNames(const RunBlock& run)
     {
-        static constexpr std::string_view known[] = {
-            "--schedule",     "--ranks",  "--microbatches", "--chunks",       "--comm",     "--microbatch-size",
-            "--steps",        "--warmup", "--perturb",      "--recompute",    "--replicas", "--replica-batch",
-            "--shard",        "--gather", "--reduce",       "--cut",          "--hoist",    "--keep",
-            "--sends",        "--lower",  "--timeout",      "--stage-layers", "--model",    "--seed",
-            "--memory-limit", "--clock",  "--transport",    "--optimizer",    "--lr"};
         std::set<std::string> keys;
         for (const RunBlock* one : m_lesson.all<RunBlock>()) keys.insert(one->id);
         for (const RunBlock* one : m_lesson.all<RunBlock>())
@@ -181,8 +175,8 @@ private:
                     }
                 }
         for (const std::string& word : run.arguments)
-            if (word.starts_with("--"))
-                state(std::find(std::begin(known), std::end(known), word) != std::end(known), run.at, Point::Names,
+            if (const SetupKey* key = findSetupKey(word); word.starts_with("--"))
+                state(key != nullptr && (key->users & SetupLesson) != 0, run.at, Point::Names,
                       fmt::format("run '{}': record has no option '{}'", run.id, word));
         for (const auto& [goal, text] : run.goals)
             for (const std::string_view call : {"run(\"", "fit(\""})

@@ -1,4 +1,4 @@
-// How a lesson's real run is recorded: the arguments of `stagewright record` and the orders it needs as files.
+// How a lesson's real run is recorded: its setup, and the orders it needs as files.
 #pragma once
 
 #include <map>
@@ -12,10 +12,10 @@
 namespace stagewright::lessons {
 
 struct RecordPlan {
-    std::vector<std::string> arguments; // of `stagewright record`, without -o
+    Setup setup; // of `stagewright record`
     // as the block names them, in the order of the recorded runs
     std::vector<std::string> schedules;
-    // name and text of the CSVs that the arguments name, in `folder`
+    // name and text of the CSVs that the setup names, in `folder`
     std::vector<std::pair<std::string, std::string>> files;
 };
 

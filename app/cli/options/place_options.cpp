@@ -9,24 +9,23 @@
 #include "app/cli/options/files.h"
 #include "app/launch/shell_words.h"
 #include "app/launch/slurm/slurm_queue.h"
+#include "schedules/setup/keys.h"
 #include "schedules/setup/prepare.h"
 
 namespace stagewright {
 
 namespace {
 
+// Of a call beside its setup.
 constexpr auto staysHere =
-    std::to_array<std::string_view>({"--host", "--slurm", "--script-only", "--detach", "--output", "--progress",
-                                     "--stdin-control", "--json", "--log-level", "--job"});
+    std::to_array<std::string_view>({"--output", "--progress", "--stdin-control", "--json", "--log-level"});
 
 // What of a value is a file that is read: all of it, or what is before the last colon. "": nothing.
-std::string fileIn(const TypedOption& option)
+std::string fileIn(const SetupKey& key, const std::string& value)
 {
-    const std::string& value = *option.value;
-    if (option.name == "--schedule") return namesFile(value) ? value : std::string();
-    if (option.name == "--data" || option.name == "--config") return value;
-    if (option.name == "--model-file") return value.substr(0, value.rfind(':'));
-    return {};
+    if ((key.users & SetupReadsFile) == 0) return {};
+    if (key.form.ends_with(":FUNCTION")) return value.substr(0, value.rfind(':'));
+    return !key.form.starts_with("NAME|") || namesFile(value) ? value : std::string();
 }
 
 Result<std::vector<SlurmOption>> optionsOf(const std::vector<std::string>& texts, SlurmProgram of)
@@ -77,13 +76,16 @@ Result<TravelCall> travelCall(const std::string& verb, const std::vector<TypedOp
     TravelCall call;
     call.arguments.push_back(verb);
     for (const TypedOption& option : typed) {
-        if (std::find(staysHere.begin(), staysHere.end(), option.name) != staysHere.end()) continue;
+        const SetupKey* key = findSetupKey(option.name);
+        if (key ? (key->users & SetupStaysHere) != 0
+                : std::find(staysHere.begin(), staysHere.end(), option.name) != staysHere.end())
+            continue;
         const std::string shown = option.value ? option.name + "=" + *option.value : option.name;
         call.shown.push_back(shown);
         if (std::find(leftOut.begin(), leftOut.end(), option.name) != leftOut.end()) continue;
         if (const std::string why = whyNotSent(shown); !why.empty())
             return fail(ErrorCode::Usage, fmt::format("{}: {}", option.name, why), "leave it out");
-        const std::string file = option.value ? fileIn(option) : std::string();
+        const std::string file = option.value && key ? fileIn(*key, *option.value) : std::string();
         if (file.empty()) {
             call.arguments.push_back(shown);
             continue;

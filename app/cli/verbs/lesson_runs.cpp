@@ -127,7 +127,7 @@ Result<void> recordBlock(const Lesson& lesson, const RunBlock& block, const std:
     const std::string out = folder + "/" + block.id + ".out";
     const std::string err = folder + "/" + block.id + ".err";
     std::vector<std::string> words{"record"};
-    words.insert(words.end(), plan.arguments.begin(), plan.arguments.end());
+    for (std::string& word : optionsOf(plan.setup)) words.push_back(std::move(word));
     for (const char* word : {"-o", file.c_str(), "--json", "--progress", "none"}) words.emplace_back(word);
     STAGEWRIGHT_TRY(auto code, runSelf(words, out, err));
     if (code != 0) {

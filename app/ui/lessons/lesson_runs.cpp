@@ -220,7 +220,7 @@ Result<void> LessonRuns::start(const LessonSession& session, const lessons::RunB
             return refuse(u"file %1: %2"_s.arg(file.fileName(), file.errorString()),
                           u"free some space in the temporary folder"_s);
     }
-    STAGEWRIGHT_TRY(const auto setup, withOptions({}, plan.arguments));
+    const Setup& setup = plan.setup;
     m_schedules.clear();
     for (const std::string& name : plan.schedules) m_schedules << qs(name);
     m_recorded.clear();
@@ -308,9 +308,8 @@ void LessonRuns::read(const QString& block, const QString& file, const QStringLi
 double LessonRuns::expectedSeconds(const lessons::Lesson& lesson, const lessons::RunBlock& block)
 {
     const auto plan = lessons::recordPlan(lesson, block, {}, {});
-    const auto setup = plan ? withOptions({}, plan->arguments) : tl::unexpected(plan.error());
-    if (!setup) return 0;
-    return samplesOf(*setup, block) * std::max(0.0, QSettings().value(paceKey).toDouble());
+    if (!plan) return 0;
+    return samplesOf(plan->setup, block) * std::max(0.0, QSettings().value(paceKey).toDouble());
 }
 
 void LessonRuns::prove(const QString& block, int ranks, int microbatches)

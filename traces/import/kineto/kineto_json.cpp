@@ -5,7 +5,6 @@
 #include <cctype>
 #include <functional>
 #include <map>
-#include <set>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -13,8 +12,6 @@
 #include "schedules/base/foreign_json.h"
 #include "schedules/base/shown_text.h"
 #include "schedules/base/text.h"
-#include "schedules/model/kinds.h"
-#include "schedules/model/op.h"
 #include "traces/analysis/device_idle.h"
 #include "traces/analysis/kernels.h"
 #include "traces/export/kineto_writer.h"
@@ -24,8 +21,10 @@
 #include "traces/import/kineto/kineto_event.h"
 #include "traces/import/kineto/kineto_job.h"
 #include "traces/import/kineto/kineto_launches.h"
+#include "traces/import/kineto/own_events.h"
 #include "traces/import/kineto/process_ranks.h"
 #include "traces/import/kineto/trace_threads.h"
+#include "traces/import/kineto/xla_devices.h"
 
 namespace stagewright {
 
@@ -277,7 +276,7 @@ private:
         m_kineto =
             m_kineto || category == Category::HostOp || category == Category::Kernel || category == Category::Launch;
         ForeignSpan span{start, start + duration, 0, 0};
-        if (m_own && takeOwn(span)) return true;
+        if (m_own && m_ownEvents.take(m_event, span, m_threads, m_rank)) return true;
         const KinetoArgs& args = m_event.args;
         switch (category) {
         case Category::Kernel:
@@ -320,7 +319,7 @@ private:
             }
             break;
         case Category::DeviceAnnotation:
-            span.name = m_rank.names.idOf(m_xla ? stepName(m_event.name) : m_event.name);
+            span.name = m_rank.names.idOf(m_xla.seen() ? profilerStep(m_event.name) : m_event.name);
             span.thread = threadOf(true);
             m_rank.deviceAnnotations.push_back(span);
             break;
@@ -334,71 +333,13 @@ private:
             span.name = m_rank.names.idOf(m_event.name);
             span.thread = threadOf(false);
             m_rank.annotations.push_back(span);
-            if (m_threads.nameDevices()) takeHostOfXla(span);
+            if (m_threads.nameDevices()) takeHostOfXla(m_event, span, idOf(m_event.args.correlation), m_rank);
             break;
         }
         return true;
     }
 
-    // Chrome JSON as exported here: ops have their kind as category, and bubbles follow from them.
-    bool takeOwn(ForeignSpan& span)
-    {
-        if (m_event.category == "bubble") {
-            ++m_rank.leftOut["bubbles"];
-            return true;
-        }
-        const auto op = parseOp(m_event.name);
-        if (!op || ruleOf(op->kind).text != m_event.category) return false;
-        // The ops of a pair that ran as one interval are listed one after the other.
-        if (m_ownBefore.process == m_event.pid && m_ownBefore.start == span.start && m_ownBefore.end == span.end &&
-            span.end > span.start && isCompute(op->kind) && !m_rank.annotations.empty()) {
-            m_rank.annotations.back().name =
-                m_rank.names.idOf(fmt::format("PP:({};{})OVERLAP_F_B", m_ownBefore.op, m_event.name));
-            m_ownBefore = {};
-            return true;
-        }
-        m_ownBefore = isCompute(op->kind)
-                          ? OwnOp{std::string(m_event.pid), std::string(m_event.name), span.start, span.end}
-                          : OwnOp{};
-        span.name = m_rank.names.idOf(fmt::format("PP:{}", m_event.name));
-        span.thread = threadOf(false);
-        if (m_event.args.step >= 0) {
-            ForeignSpan& whole =
-                m_ownSteps[std::string(m_event.pid)].try_emplace(m_event.args.step, span).first->second;
-            whole.start = std::min(whole.start, span.start);
-            whole.end = std::max(whole.end, span.end);
-        }
-        m_rank.annotations.push_back(span);
-        m_ownThreads.insert(span.thread);
-        return true;
-    }
-
-    // The ranges that such a run has beside its ops were what its ops and steps were read from: not again.
-    void keepOwnOps()
-    {
-        if (m_ownThreads.empty()) return;
-        const auto others = std::stable_partition(
-            m_rank.annotations.begin(), m_rank.annotations.end(),
-            [this](const ForeignSpan& span) { return m_ownThreads.contains(span.thread) || !isLabel(span.name); });
-        m_rank.hostOps.insert(m_rank.hostOps.end(), others, m_rank.annotations.end());
-        m_rank.annotations.erase(others, m_rank.annotations.end());
-    }
-
-    // Each op says its step. Where they follow each other they are marked, so that gathers before and after a step's
-    // ops are its own.
-    void markOwnSteps()
-    {
-        for (const auto& [process, steps] : m_ownSteps)
-            for (auto at = steps.begin(); at != steps.end() && std::next(at) != steps.end(); ++at)
-                if (std::next(at)->second.start < at->second.end) return;
-        for (const auto& [process, steps] : m_ownSteps)
-            for (const auto& [number, whole] : steps)
-                m_rank.annotations.push_back(
-                    {whole.start, whole.end, m_rank.names.idOf(stepName(std::to_string(number))), whole.thread});
-    }
-
-    // Without categories. PyTorch's profiler before Kineto has two processes that are one rank; XLA's one for each
-    // device, "/device:GPU:0", with a thread for each stream, and one for the host.
+    // Without categories. PyTorch's profiler before Kineto has two processes that are one rank.
     Category ofProcess()
     {
         if (m_event.pid == "CUDA functions") return Category::Kernel;
@@ -406,29 +347,15 @@ private:
             m_kineto = true;
             return Category::HostOp;
         }
-        const TraceThreads::DeviceLine line = m_threads.deviceLineOf(m_event.pid, m_event.tid);
-        m_xla = m_xla || line != TraceThreads::DeviceLine::None;
-        switch (line) {
-        case TraceThreads::DeviceLine::Work:
+        switch (m_xla.lineOf(m_event.pid, m_event.tid)) {
+        case XlaLine::Work:
             return m_event.name.starts_with("Memcpy") || m_event.name.starts_with("Memset") ? Category::Copy
                                                                                             : Category::Kernel;
-        case TraceThreads::DeviceLine::Steps: return Category::DeviceAnnotation;
-        case TraceThreads::DeviceLine::Repeats: return Category::LeftOut;
-        case TraceThreads::DeviceLine::None: break;
+        case XlaLine::Steps: return Category::DeviceAnnotation;
+        case XlaLine::Repeats: return Category::LeftOut;
+        case XlaLine::None: break;
         }
         return Category::Unknown;
-    }
-
-    static std::string stepName(std::string_view number) { return fmt::format("ProfilerStep#{}", number); }
-
-    // The host says a step's number and the correlation of what it launches: {"step_num": "3"}.
-    void takeHostOfXla(const ForeignSpan& span)
-    {
-        if (m_event.args.step >= 0)
-            m_rank.annotations.push_back(
-                {span.start, span.end, m_rank.names.idOf(stepName(std::to_string(m_event.args.step))), span.thread});
-        if (const std::int64_t correlation = idOf(m_event.args.correlation); correlation >= 0)
-            m_rank.launches.push_back({correlation, span.start, span.thread});
     }
 
     bool isLabel(std::uint32_t name)
@@ -699,16 +626,15 @@ private:
                 m_rank.leftOut["start events without an end event"] += static_cast<std::int64_t>(open.size());
         if (m_flows > 0) m_rank.leftOut["flows"] += m_flows;
         if (m_operators > 0) m_rank.leftOut["operators of the host"] += m_operators;
-        keepOwnOps();
-        markOwnSteps();
+        m_ownEvents.finish(m_rank, [this](std::uint32_t name) { return isLabel(name); });
         const bool ranks = m_threads.nameRanks();
         m_threads.useNames(m_rank, !m_kineto && !ranks);
         noteAbsurdLabels();
-        if (m_xla) m_rank.clock = m_rank.source;
-        m_rank.format = m_kineto && !m_xla && !m_own ? "kineto" : "chrome";
+        if (m_xla.seen()) m_rank.clock = m_rank.source;
+        m_rank.format = m_kineto && !m_xla.seen() && !m_own ? "kineto" : "chrome";
         ForeignFile file;
         if (m_kineto)
-            file.ranks = ranksOfKineto(m_threads, std::move(m_groupsOfTag), std::move(m_rank), m_xla);
+            file.ranks = ranksOfKineto(m_threads, std::move(m_groupsOfTag), std::move(m_rank), m_xla.seen());
         else if (m_threads.oneProcess() || !ranks)
             file.ranks.push_back(std::move(m_rank));
         else
@@ -724,22 +650,13 @@ private:
     KinetoEvent m_event;
     std::string m_repair;
     bool m_kineto = false; // has work of devices, or operators
-    bool m_xla = false;    // of devices as XLA names them
     bool m_own;            // written by this program
     bool m_ownLate = false;
-    struct OwnOp {
-        std::string process, op;
-        Nanos start = 0;
-        Nanos end = -1;
-    };
-    // the op that was read last; none: its end is before its start
-    OwnOp m_ownBefore;
-    // by process and step: from its first op to the end of its last
-    std::map<std::string, std::map<std::int64_t, ForeignSpan>> m_ownSteps;
-    std::set<std::uint32_t> m_ownThreads;                       // that have such ops
+    OwnEvents m_ownEvents;
     std::vector<std::pair<std::string, Category>> m_categories; // the first few of the file
     std::int64_t m_flows = 0, m_operators = 0;                  // left out
     TraceThreads m_threads;
+    XlaDevices m_xla{m_threads};
     std::map<std::string, GroupsOfTag, std::less<>> m_groupsOfTag;
     std::map<std::string, std::size_t, std::less<>> m_tags;       // of processes, numbered from 1 (idOf())
     std::string m_tagged;                                         // the process that had an id last

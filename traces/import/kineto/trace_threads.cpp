@@ -8,12 +8,11 @@
 
 #include "schedules/base/text.h"
 #include "traces/import/kineto/kineto_event.h"
+#include "traces/import/kineto/xla_devices.h"
 
 namespace stagewright {
 
 namespace {
-
-constexpr std::string_view devicePrefix = "/device:"; // of XLA's "/device:GPU:0"
 
 // "rank 3", "job, worker 1", "GPU 0", "/device:GPU:0", "process 2": the number; −1: the process is not a rank by its
 // name. A number alone may count anything: "layer_3".
@@ -22,7 +21,7 @@ int rankOfProcess(std::string_view name)
     std::string text = lowered(name);
     for (char& c : text)
         if (c == ' ' || c == ':') c = '_';
-    if (text.starts_with("/device_")) text.erase(0, devicePrefix.size());
+    if (text.starts_with("/device_")) text.erase(0, xlaDevicePrefix.size());
     const RankInName found = rankInName(text);
     if (found.said) return found.rank;
     for (const std::string_view word : {"gpu", "process", "proc"}) {
@@ -46,9 +45,8 @@ std::uint32_t TraceThreads::of(std::string_view process, std::string_view thread
                                                       static_cast<std::uint32_t>(rank.threads.size()));
     if (added) {
         // Kineto's process of a device is its number, XLA's is named by it.
-        const auto name = m_processNames.find(std::string(process));
-        const bool named = name != m_processNames.end() && name->second.starts_with(devicePrefix);
-        const std::string_view text = named ? std::string_view(name->second) : process;
+        const std::string_view name = processName(std::string(process));
+        const std::string_view text = name.starts_with(xlaDevicePrefix) ? name : process;
         const std::size_t digits = text.find_last_not_of("0123456789");
         const auto gpu =
             device ? wholeNumberOf(text.substr(digits == std::string_view::npos ? 0 : digits + 1)) : std::nullopt;
@@ -63,40 +61,27 @@ std::uint32_t TraceThreads::of(std::string_view process, std::string_view thread
 void TraceThreads::nameProcess(std::string_view process, std::string_view name)
 {
     m_processNames[std::string(process)] = name;
-    m_devices = m_devices || name.starts_with(devicePrefix);
-}
-
-TraceThreads::DeviceLine TraceThreads::deviceLineOf(std::string_view process, std::string_view thread)
-{
-    if (!m_devices) return DeviceLine::None;
-    const auto [entry, added] = m_deviceLines.try_emplace({std::string(process), std::string(thread)});
-    if (added) entry->second = readDeviceLine(entry->first.first, entry->first.second);
-    return entry->second;
-}
-
-TraceThreads::DeviceLine TraceThreads::readDeviceLine(const std::string& process, const std::string& thread) const
-{
-    const auto name = m_processNames.find(process);
-    if (name == m_processNames.end() || !name->second.starts_with(devicePrefix)) return DeviceLine::None;
-    const std::string ofProcess = process + '\x1f';
-    const auto holds = [&](std::string_view start) {
-        for (auto at = m_threadNames.lower_bound(ofProcess); at != m_threadNames.end(); ++at) {
-            if (!at->first.starts_with(ofProcess)) break;
-            if (at->second.starts_with(start)) return true;
-        }
-        return false;
-    };
-    constexpr std::array<std::string_view, 3> finestFirst{"Stream #", "XLA Ops", "XLA Modules"};
-    const auto finest = std::find_if(finestFirst.begin(), finestFirst.end(), holds);
-    const auto own = m_threadNames.find(ofProcess + thread);
-    if (finest == finestFirst.end() || own == m_threadNames.end()) return DeviceLine::None;
-    if (own->second.starts_with(*finest)) return DeviceLine::Work;
-    return own->second == "Steps" ? DeviceLine::Steps : DeviceLine::Repeats;
+    m_devices = m_devices || name.starts_with(xlaDevicePrefix);
 }
 
 void TraceThreads::nameThread(std::string_view process, std::string_view thread, std::string_view name)
 {
     if (!name.empty()) m_threadNames[fmt::format("{}\x1f{}", process, thread)] = name;
+}
+
+std::string_view TraceThreads::processName(const std::string& process) const
+{
+    const auto name = m_processNames.find(process);
+    return name == m_processNames.end() ? std::string_view() : std::string_view(name->second);
+}
+
+std::map<std::string_view, std::string_view> TraceThreads::threadNames(const std::string& process) const
+{
+    std::map<std::string_view, std::string_view> names;
+    const std::string start = process + '\x1f';
+    for (auto at = m_threadNames.lower_bound(start); at != m_threadNames.end() && at->first.starts_with(start); ++at)
+        names.emplace(std::string_view(at->first).substr(start.size()), at->second);
+    return names;
 }
 
 bool TraceThreads::oneProcess() const

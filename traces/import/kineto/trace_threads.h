@@ -22,15 +22,9 @@ public:
     void nameProcess(std::string_view process, std::string_view name);
     void nameThread(std::string_view process, std::string_view thread, std::string_view name);
 
-    // What a line of a device holds in a trace of XLA (JAX): metadata names its threads before its events.
-    enum class DeviceLine : std::uint8_t {
-        None,    // not of such a device
-        Work,    // "Stream #14(Compute)" of a GPU, "XLA Ops" of a TPU
-        Steps,   // "Steps"
-        Repeats, // "XLA Modules", "Framework Ops" …: the time of the others once more
-    };
-    bool nameDevices() const { return m_devices; } // some process is one
-    DeviceLine deviceLineOf(std::string_view process, std::string_view thread);
+    bool nameDevices() const { return m_devices; }                  // some process is one of XLA's
+    std::string_view processName(const std::string& process) const; // "": it has none
+    std::map<std::string_view, std::string_view> threadNames(const std::string& process) const; // by thread
 
     bool oneProcess() const;
     // Whether processes are ranks: some name holds a rank's number ("rank 3", "worker 1"), or none has a name. Others
@@ -45,16 +39,14 @@ public:
     const std::vector<std::string>& processes() const { return m_processes; } // by thread
 
 private:
-    DeviceLine readDeviceLine(const std::string& process, const std::string& thread) const;
     std::string laneOf(const std::string& process, const std::string& threadName, const std::string& otherwise) const;
 
     std::unordered_map<std::string, std::uint32_t> m_numbers; // by process, thread and whether it is a stream
     std::vector<std::string> m_processes;                     // by number
     std::map<std::string, std::string> m_processNames;
     std::map<std::string, std::string> m_threadNames;
-    std::map<std::pair<std::string, std::string>, DeviceLine> m_deviceLines; // those that were asked for
-    bool m_devices = false;                                                  // some process is "/device:…"
-    struct Last { // of the host and of streams, whose events take turns
+    bool m_devices = false; // some process is "/device:…"
+    struct Last {           // of the host and of streams, whose events take turns
         bool known = false;
         std::string process, thread;
         std::uint32_t number = 0;
