@@ -40,7 +40,7 @@ Result<BackendComparison> compareWithCpu(const TrainingOptions& options, int mic
 
     BackendComparison result;
     result.backend = options.backend;
-    result.precision = traitsOf(options.backend).settled(options.device.precision);
+    result.precision = traitsOf(options.backend).resolved(options.device.precision);
     result.steps = steps;
     result.gradientTolerance = result.precision == Precision::Bf16   ? bf16GradientTolerance(options.workload->layers())
                                : result.precision == Precision::Tf32 ? 1e-2

@@ -27,7 +27,7 @@ namespace {
 double orderToleranceOf(const TrainingOptions& options)
 {
     const BackendTraits& traits = traitsOf(options.backend);
-    switch (traits.settled(options.device.precision)) {
+    switch (traits.resolved(options.device.precision)) {
     case Precision::Fp32: return traits.reorderedTolerance;
     case Precision::Tf32: return 1e-2;
     default: return 1e-1; // activations of 8 bits

@@ -88,13 +88,13 @@ public:
         return can;
     }
 
-    Result<DeviceOptions> settle(const DeviceOptions& request, const MathUse& use) override
+    Result<DeviceOptions> resolve(const DeviceOptions& request, const MathUse& use) override
     {
-        DeviceOptions settled = request;
-        if (m_bf16 != nullptr) return settled;
+        DeviceOptions resolved = request;
+        if (m_bf16 != nullptr) return resolved;
         STAGEWRIGHT_TRY(auto choice, cpu::chooseGemm(m_wanted, use));
-        settled.blas = choice.gemm->name();
-        return settled;
+        resolved.blas = choice.gemm->name();
+        return resolved;
     }
 
     Result<std::unique_ptr<layers::LayerMath>> makeMath(const StageUse& stage, Allocator& allocator) override

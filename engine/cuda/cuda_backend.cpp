@@ -141,7 +141,7 @@ class CudaBackend final : public Backend, public CollectiveSource {
 public:
     explicit CudaBackend(const DeviceOptions& options) : m_options(options)
     {
-        m_options.precision = backends::cudaTraits().settled(m_options.precision);
+        m_options.precision = backends::cudaTraits().resolved(m_options.precision);
     }
 
     std::string_view name() const override { return "cuda"; }

@@ -74,9 +74,9 @@ public:
     virtual Result<std::unique_ptr<Memory>> openMemory(int rank, int ranks, int ranksHere);
     // How many ranks really run in parallel; 0: as many as the host has cores for.
     virtual int sideBySide(int) const { return 0; }
-    // The request with what it leaves open settled as this device would, so that other processes can compute with the
+    // The request with what it leaves open resolved as this device would, so that other processes can compute with the
     // same.
-    virtual Result<DeviceOptions> settle(const DeviceOptions& request, const MathUse& /*use*/) { return request; }
+    virtual Result<DeviceOptions> resolve(const DeviceOptions& request, const MathUse& /*use*/) { return request; }
     // The arithmetic of one more stage, which it outlives, in the allocator's memory. Usage: more than the device can
     // count; Unavailable: no room for the state, or a memory that was not opened by this backend.
     virtual Result<std::unique_ptr<layers::LayerMath>> makeMath(const StageUse& stage, Allocator& allocator) = 0;

@@ -35,7 +35,7 @@ struct BackendTraits {
     // devices: by number, empty for all. Null where there is nothing to read.
     std::unique_ptr<LoadGauge> (*openLoad)(const std::vector<int>& devices) = nullptr;
 
-    Precision settled(Precision asked) const { return asked == Precision::Default ? defaultPrecision : asked; }
+    Precision resolved(Precision asked) const { return asked == Precision::Default ? defaultPrecision : asked; }
 };
 
 // The traits of the backend with this name, or the CPU's where there is none.

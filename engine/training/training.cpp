@@ -234,10 +234,10 @@ Result<void> agreeOnOptions(TrainingOptions& options, int ranks)
     std::optional<Error> failed;
     if (options.job->index() == 0) {
         Result<std::unique_ptr<Backend>> backend = makeBackend(options.backend, options.device);
-        Result<DeviceOptions> settled =
-            backend ? (*backend)->settle(options.device, options.workload->mathUse(options.microbatchSize))
+        Result<DeviceOptions> resolved =
+            backend ? (*backend)->resolve(options.device, options.workload->mathUse(options.microbatchSize))
                     : tl::unexpected(backend.error());
-        if (!settled) failed = settled.error();
+        if (!resolved) failed = resolved.error();
         // 0: on the processor
         const int sideBySide = backend ? (*backend)->sideBySide(ranks) : 0;
         // each process may see its own alone
@@ -246,7 +246,7 @@ Result<void> agreeOnOptions(TrainingOptions& options, int ranks)
             ranks > (sideBySide > 0 ? sideBySide : options.job->cores()))
             options.clock = ClockMode::Virtual;
         own.put(options.clock == ClockMode::Auto ? ClockMode::Wall : options.clock);
-        own.text(settled ? settled->blas : std::string());
+        own.text(resolved ? resolved->blas : std::string());
     }
     STAGEWRIGHT_TRY(std::vector<std::byte> agreed, options.job->fromFirst(own.take()));
     if (failed) return tl::unexpected(std::move(*failed)); // the others find the same fault, or none

@@ -143,7 +143,7 @@ std::vector<std::pair<std::string, std::string>> RankTraining::configuration() c
             fmt::format("{}-{}", options.recomputedLayers->first, options.recomputedLayers->second));
     add("backend", options.backend);
     if (m_state->ranks.front().memory) {
-        add("precision", std::string(toText(m_state->backend->traits().settled(options.device.precision))));
+        add("precision", std::string(toText(m_state->backend->traits().resolved(options.device.precision))));
         add("sharing",
             m_state->clock == ClockMode::Virtual ? "serialised" : std::string(toText(options.device.sharing)));
         if (options.device.sharing == DeviceSharing::Queues)

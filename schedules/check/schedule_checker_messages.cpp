@@ -123,41 +123,30 @@ bool ScheduleChecker::isSkipped(const Op& message)
 // Every input from another rank has its receive before the op.
 void ScheduleChecker::checkReceived(const OpIndex& index, const MessageIndex& pairs, int rank, std::size_t position)
 {
-    const CellSpace& cells = index.cells();
     const Op& op = schedule.order[static_cast<std::size_t>(rank)][position];
-    const auto perStage = static_cast<std::size_t>(cells.microbatches) * cells.perMicrobatch();
-    schedule.graph.eachNeed(op, schedule.stages, [&](const Need& need, int stage) {
-        if (stage == op.stage) return;
-        const Product product = productOf(need.kind);
-        cells.each(op, stage, [&](std::size_t cell) {
-            const std::uint32_t id = index.producer(product, cell);
-            if (id == noOp) return true;
-            const OpPlace place = index.placeOf(id);
-            if (place.rank == rank) return true;
-            const Op& producer = schedule.order[static_cast<std::size_t>(place.rank)][place.position];
-            const std::size_t own = cell - static_cast<std::size_t>(stage) * perStage + op.stage * perStage;
-            const std::uint32_t message = pairs.bringing(product == Product::Gradient, own);
-            if (message == noOp) {
-                Op receive = op;
-                receive.kind = receiveKind(!isForward(op.kind));
-                add(FaultKind::Count, rank, position, op,
-                    fmt::format("no {} before it; rank {} makes its {} with {}", toText(receive), place.rank,
-                                cargo(receive), toText(producer)),
-                    fmt::format("add {} before it, and its send to rank {}", toText(receive), place.rank));
-                addOther(place.rank, place.position, producer);
-                return false;
-            }
-            const OpPlace receive = index.placeOf(pairs.messages()[message].receive);
-            const Op& receiveOp = schedule.order[static_cast<std::size_t>(receive.rank)][receive.position];
-            if (receive.rank == rank && receive.position > position) {
-                add(FaultKind::Order, rank, position, op,
-                    fmt::format("before its {}; {} is at op {}", cargo(receiveOp), toText(receiveOp), receive.position),
-                    fmt::format("move it after {}", toText(receiveOp)));
-                addOther(rank, receive.position, receiveOp);
-                return false;
-            }
-            return true;
-        });
+    pairs.eachDelivery(schedule, index, op, rank, [&](const Delivery& part) {
+        if (part.stage == op.stage || part.producer == noOp || part.from.rank == rank) return true;
+        if (part.message == noOp) {
+            const Op& producer = schedule.order[static_cast<std::size_t>(part.from.rank)][part.from.position];
+            Op receive = op;
+            receive.kind = receiveKind(!isForward(op.kind));
+            add(FaultKind::Count, rank, position, op,
+                fmt::format("no {} before it; rank {} makes its {} with {}", toText(receive), part.from.rank,
+                            cargo(receive), toText(producer)),
+                fmt::format("add {} before it, and its send to rank {}", toText(receive), part.from.rank));
+            addOther(part.from.rank, part.from.position, producer);
+            return false;
+        }
+        const OpPlace receive = index.placeOf(pairs.messages()[part.message].receive);
+        const Op& receiveOp = schedule.order[static_cast<std::size_t>(receive.rank)][receive.position];
+        if (receive.rank == rank && receive.position > position) {
+            add(FaultKind::Order, rank, position, op,
+                fmt::format("before its {}; {} is at op {}", cargo(receiveOp), toText(receiveOp), receive.position),
+                fmt::format("move it after {}", toText(receiveOp)));
+            addOther(rank, receive.position, receiveOp);
+            return false;
+        }
+        return true;
     });
 }
 

@@ -1,5 +1,8 @@
 // What concerns a stage as a whole, and the order of ops on one (stage, microbatch) beyond their needs.
 #include <algorithm>
+#include <array>
+#include <map>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -13,8 +16,7 @@ namespace {
 // What a rank's list has of one stage; positions are in that list.
 struct StageOps {
     std::size_t lastGradient = nowhere; // last B or W
-    std::size_t optimizer = nowhere;    // first
-    std::size_t reduction = nowhere;    // first
+    std::size_t last = nowhere;         // the first op that comes behind its reductions
     bool held = false;                  // by the placement
 };
 
@@ -34,6 +36,7 @@ void ScheduleChecker::checkStageOps()
         const auto& ops = schedule.order[static_cast<std::size_t>(r)];
         std::vector<StageOps> stages(static_cast<std::size_t>(schedule.stages));
         for (const int s : schedule.placement.stagesOf(r)) stages[static_cast<std::size_t>(s)].held = true;
+        std::map<std::pair<int, OpKind>, std::size_t> first; // of a stage's ops of a whole batch
         for (std::size_t i = 0; i < ops.size(); ++i)
             if (makesWeightGradient(ops[i].kind)) stages[ops[i].stage].lastGradient = i;
         for (std::size_t i = 0; i < ops.size(); ++i) {
@@ -48,41 +51,34 @@ void ScheduleChecker::checkStageOps()
                 continue;
             }
             if (!isStageOp(op.kind)) continue;
-            if (isReduction(op.kind) && hasMicrobatch(op)) { // checkReductions()
-                if (synchronous && stage.optimizer != nowhere) {
-                    add(FaultKind::Order, r, i, op,
-                        fmt::format("{} after the stage's optimizer, which is at op {}", title, stage.optimizer),
-                        "move it before the optimizer");
-                    addOther(r, stage.optimizer, ops[stage.optimizer]);
-                }
-                continue;
-            }
-            std::size_t& first = isOptimizer(op.kind) ? stage.optimizer : stage.reduction;
-            const std::size_t before = first;
-            first = std::min(first, i);
+            const bool whole = !hasMicrobatch(op); // else checkReductions()
+            const bool late = ruleOf(op.kind).behind == Behind::Reductions;
+            const std::size_t before = whole ? first.try_emplace({op.stage, op.kind}, i).first->second : i;
+            if (late) stage.last = std::min(stage.last, i);
             if (!synchronous) continue;
-            if (before != nowhere) {
+            if (before != i) {
                 add(FaultKind::Duplicate, r, i, op,
                     fmt::format("a second {}; the first is at op {} of rank {}", title, before, r),
                     "remove one of the two");
                 addOther(r, before, ops[before]);
-            } else if (stage.lastGradient != nowhere && stage.lastGradient > i) {
+            } else if (whole && stage.lastGradient != nowhere && stage.lastGradient > i) {
                 add(FaultKind::Order, r, i, op,
                     fmt::format("{} before the stage's last gradient; {} is at op {}", title,
                                 toText(ops[stage.lastGradient]), stage.lastGradient),
                     fmt::format("move it after {}", toText(ops[stage.lastGradient])));
                 addOther(r, stage.lastGradient, ops[stage.lastGradient]);
-            } else if (isReduction(op.kind) && stage.optimizer != nowhere) {
+            } else if (!late && stage.last != nowhere) {
+                const std::string_view last = ruleOf(ops[stage.last].kind).title;
                 add(FaultKind::Order, r, i, op,
-                    fmt::format("{} after the stage's optimizer, which is at op {}", title, stage.optimizer),
-                    "move it before the optimizer");
-                addOther(r, stage.optimizer, ops[stage.optimizer]);
+                    fmt::format("{} after the stage's {}, which is at op {}", title, last, stage.last),
+                    fmt::format("move it before the {}", last));
+                addOther(r, stage.last, ops[stage.last]);
             }
         }
         for (int s = 0; s < schedule.stages; ++s) {
             const StageOps& stage = stages[static_cast<std::size_t>(s)];
-            if (stage.held && stage.optimizer != nowhere) with = s;
-            if (stage.held && stage.optimizer == nowhere) without.insert(without.end(), {r, s});
+            if (stage.held && stage.last != nowhere) with = s;
+            if (stage.held && stage.last == nowhere) without.insert(without.end(), {r, s});
         }
     }
     if (with < 0 && synchronous) return; // the step ends with a barrier
@@ -105,15 +101,16 @@ void ScheduleChecker::checkRecompute(const OpIndex& index)
     for (int r = 0; r < schedule.ranks; ++r) {
         const auto& ops = schedule.order[static_cast<std::size_t>(r)];
         for (std::size_t i = 0; i < ops.size(); ++i) {
-            if (!isRecompute(ops[i].kind)) continue;
+            const KindTraits& rule = ruleOf(ops[i].kind);
+            if (rule.serves == Product::None) continue;
             index.cells().each(ops[i], ops[i].stage, [&](std::size_t cell) {
-                const std::uint32_t id = index.producer(Product::Gradient, cell);
+                const std::uint32_t id = index.producer(rule.serves, cell);
                 if (id == noOp) return true;
                 const OpPlace place = index.placeOf(id);
                 if (place.rank != r || place.position > i) return true;
                 const Op& gradient = ops[place.position];
                 add(FaultKind::Order, r, i, ops[i],
-                    fmt::format("recompute after the {} it serves; {} is at op {}", ruleOf(gradient.kind).title,
+                    fmt::format("{} after the {} it serves; {} is at op {}", rule.title, ruleOf(gradient.kind).title,
                                 toText(gradient), place.position),
                     fmt::format("move it before {}", toText(gradient)));
                 addOther(r, place.position, gradient);
@@ -134,7 +131,10 @@ void ScheduleChecker::checkSlices(const OpIndex& index)
         out.faults.push_back(std::move(fault));
     }
     if (cells.slices < 2) return;
-    auto check = [&](Product product, std::size_t earlier, std::size_t later, std::string_view order) {
+    std::array<SliceOrder, productCount> orders{};
+    for (const KindTraits& rule : allKinds())
+        if (rule.slices != SliceOrder::Any) orders[static_cast<std::size_t>(rule.makes)] = rule.slices;
+    auto check = [&](Product product, std::size_t earlier, std::size_t later, bool rising) {
         const std::uint32_t first = index.producer(product, earlier);
         const std::uint32_t second = index.producer(product, later);
         if (first == noOp || second == noOp || first == second) return;
@@ -143,7 +143,10 @@ void ScheduleChecker::checkSlices(const OpIndex& index)
         if (a.rank != b.rank || a.position < b.position) return;
         const auto& ops = schedule.order[static_cast<std::size_t>(a.rank)];
         add(FaultKind::Order, b.rank, b.position, ops[b.position],
-            fmt::format("{}; {} is at op {}", order, toText(ops[a.position]), a.position),
+            fmt::format("{}; {} is at op {}",
+                        rising ? "forward of a slice before the slice that it attends to"
+                               : "gradient of a slice before that of the slice that attends to it",
+                        toText(ops[a.position]), a.position),
             fmt::format("move it after {}", toText(ops[a.position])));
         addOther(a.rank, a.position, ops[a.position]);
     };
@@ -153,9 +156,11 @@ void ScheduleChecker::checkSlices(const OpIndex& index)
                 for (int half = 0; half < cells.halves; ++half) {
                     const std::size_t cell = cells.cell(s, j) + static_cast<std::size_t>(slice * cells.halves + half);
                     const std::size_t next = cell + static_cast<std::size_t>(cells.halves);
-                    check(Product::Activation, cell, next, "forward of a slice before the slice that it attends to");
-                    check(Product::Gradient, next, cell,
-                          "gradient of a slice before that of the slice that attends to it");
+                    for (std::size_t product = 0; product < productCount; ++product)
+                        if (orders[product] != SliceOrder::Any) {
+                            const bool rising = orders[product] == SliceOrder::Rising;
+                            check(static_cast<Product>(product), rising ? cell : next, rising ? next : cell, rising);
+                        }
                 }
 }
 

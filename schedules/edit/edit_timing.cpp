@@ -77,7 +77,7 @@ Result<Edited> fillGap(const Schedule& schedule, const CostModel& costs, const S
         int best = -1;
         int missed = -1;
         for (std::size_t i = static_cast<std::size_t>(gap.before); i < row.size(); ++i) {
-            if (!isWeightGrad(row[i].kind) || taken[i] != 0) continue;
+            if (!isDeferrable(row[i].kind) || taken[i] != 0) continue;
             if (arrivals[first + i] <= at && durations[first + i] <= gap.end - at) {
                 if (best < 0 || durations[first + i] > durations[first + static_cast<std::size_t>(best)])
                     best = static_cast<int>(i);
@@ -221,10 +221,6 @@ Schedule earliestOrder(const Schedule& schedule, const CostModel& costs, const s
     using Queue = std::priority_queue<Ready, std::vector<Ready>, std::greater<>>;
     std::vector<Queue> ready(static_cast<std::size_t>(schedule.ranks));
     std::vector<Nanos> arrival(count, 0), clock(static_cast<std::size_t>(schedule.ranks), 0);
-    std::vector<int> rankOf(count);
-    for (int r = 0; r < schedule.ranks; ++r)
-        for (std::size_t i = 0; i < schedule.order[static_cast<std::size_t>(r)].size(); ++i)
-            rankOf[index.idOf(r, i)] = r;
     // when a rank can start its next op; the rank. One counts for each rank, the earliest: what waits may be many
     Queue events;
     constexpr Nanos none = -1;
@@ -235,7 +231,7 @@ Schedule earliestOrder(const Schedule& schedule, const CostModel& costs, const s
         events.push({time, rank});
     };
     auto announce = [&](std::uint32_t op) {
-        const auto r = static_cast<std::uint32_t>(rankOf[op]);
+        const auto r = static_cast<std::uint32_t>(index.placeOf(op).rank);
         ready[r].push({arrival[op], op});
         wake(r, std::max(clock[r], arrival[op]));
     };

@@ -40,6 +40,14 @@ struct MessagePair {
     std::uint32_t receive = noOp;
 };
 
+// A part of what an op needs, and what brings it to its rank.
+struct Delivery {
+    int stage = 0;                 // where it is made
+    std::uint32_t producer = noOp; // noOp: nobody makes it
+    OpPlace from;                  // the producer's
+    std::uint32_t message = noOp;  // from another rank; noOp where no receive covers it
+};
+
 class MessageIndex {
 public:
     MessageIndex(const Schedule& schedule, const OpIndex& index); // the first of two equal sends or receives counts
@@ -48,11 +56,23 @@ public:
     const std::vector<MessagePair>& messages() const { return m_messages; }
     // The message of a send or receive.
     std::uint32_t messageOf(std::uint32_t op) const { return m_messageOfOp[op]; }
-    // The message that brings a cell to the stage (and its rank), none (noOp) where no receive covers it.
-    std::uint32_t bringing(bool gradient, std::size_t cell) const
+    // Calls visit(delivery) for each cell of each need of a rank's op; false: no more of that need.
+    template <typename Visit>
+    void eachDelivery(const Schedule& schedule, const OpIndex& index, const Op& op, int rank, Visit&& visit) const
     {
-        const auto& table = m_byCell[gradient ? 1 : 0];
-        return table.empty() ? noOp : table[cell];
+        const CellSpace& cells = index.cells();
+        const auto perStage = static_cast<std::size_t>(cells.microbatches) * cells.perMicrobatch();
+        schedule.graph.eachNeed(op, cells.stages, [&](const Need& need, int stage) {
+            const Product product = productOf(need.kind);
+            const auto& table = m_byCell[product == Product::Gradient ? 1 : 0];
+            cells.each(op, stage, [&](std::size_t cell) {
+                Delivery one{stage, index.producer(product, cell), {}, noOp};
+                if (one.producer != noOp) one.from = index.placeOf(one.producer);
+                if (one.producer != noOp && one.from.rank != rank && !table.empty())
+                    one.message = table[cell - static_cast<std::size_t>(stage) * perStage + op.stage * perStage];
+                return visit(one);
+            });
+        });
     }
 
 private:

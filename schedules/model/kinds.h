@@ -73,6 +73,26 @@ struct Need {
     StageSide side = StageSide::Own;
 };
 
+// What of its stage an op comes behind on its rank, over all microbatches of the step.
+enum class Behind : std::uint8_t {
+    Nothing,
+    Gradients,  // the weight gradients that it is of
+    Reductions, // these and their reductions
+};
+
+// In which order a rank runs the slices of a microbatch, of which later ones attend to earlier ones.
+enum class SliceOrder : std::uint8_t {
+    Any,
+    Rising,
+    Falling,
+};
+
+// Until when an op may be put off.
+enum class Until : std::uint8_t {
+    Needed,   // an op of its microbatch needs what it makes
+    StageOps, // none does: until an op of its stage that comes behind gradients, else the step's end
+};
+
 // A short list in a row of the table.
 template <typename T, std::size_t Most>
 class RowList {
@@ -133,6 +153,10 @@ struct KindTraits {
     bool makesWeightGradient = false; // adds to the weight gradients of its stage: B, W
     bool settles = false;             // may follow its step's optimizer without being of the next step
     RowList<Need, 2> needs = {};
+    Product serves = Product::None; // on its rank it comes before what makes this of its microbatch
+    Behind behind = Behind::Nothing;
+    SliceOrder slices = SliceOrder::Any;
+    Until deferrable = Until::Needed;
     RowList<MemoryEffect, 3> memory = {}; // in the order in which they happen
     std::string_view notInPyTorch = {};   // what PyTorch's schedules lack, as in "a delay"; empty: they have it
 };
@@ -208,7 +232,8 @@ inline bool endsActivation(OpKind kind)
 }
 inline bool settles(OpKind kind) { return ruleOf(kind).settles; }
 // Reduction of a stage's gradients over its copies, or the optimizer: may be in any list.
-inline bool isStageOp(OpKind kind) { return isOptimizer(kind) || isReduction(kind); }
+inline bool isStageOp(OpKind kind) { return ruleOf(kind).behind != Behind::Nothing; }
+inline bool isDeferrable(OpKind kind) { return ruleOf(kind).deferrable != Until::Needed; }
 // Whether this op names microbatches: of a collective only where it is of one, or of some.
 inline bool hasMicrobatch(const Op& op)
 {

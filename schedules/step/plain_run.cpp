@@ -230,7 +230,7 @@ void PlainRun::waitForCollectives(const Op& op, int rank, Nanos duration, Nanos&
     const Beside& own = m_beside[static_cast<std::size_t>(rank)];
     if (op.stage >= own.gathered.size()) return;
     if (ruleOf(op.kind).needsWeights) begin = std::max(begin, own.gathered[op.stage]);
-    if (!isOptimizer(op.kind)) return;
+    if (ruleOf(op.kind).behind != Behind::Reductions) return;
     const int buckets =
         own.steps && op.stage < m_rules.gradientBuckets.size() ? std::max(1, m_rules.gradientBuckets[op.stage]) : 1;
     begin = std::max(begin, gradientsArrive(own.reductionFrom[op.stage], own.reduced[op.stage], duration, buckets));

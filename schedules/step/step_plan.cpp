@@ -82,9 +82,7 @@ void StepPlan::addMessages()
 
 void StepPlan::addInputs()
 {
-    const CellSpace& cells = m_index.cells();
     const bool lowered = !m_messages.empty();
-    const auto perStage = static_cast<std::size_t>(cells.microbatches) * cells.perMicrobatch();
     // The last op that needs an op or message; one place more for what is never there.
     std::vector<std::uint32_t> opFor(m_index.opCount() + 1, noOp);
     std::vector<std::uint32_t> messageFor(m_messages.size() + 1, noOp);
@@ -99,30 +97,18 @@ void StepPlan::addInputs()
                 if (std::exchange(known[std::min<std::size_t>(input.source, known.size() - 1)], self) != self)
                     m_inputs.push_back(input);
             };
-            const auto addNeed = [&](const Need& need, int stage) {
-                const Product product = productOf(need.kind);
-                cells.each(op, stage, [&](std::size_t cell) {
-                    const std::uint32_t id = m_index.producer(product, cell);
-                    if (id == noOp) {
-                        add({});
-                        return true;
-                    }
-                    const OpPlace place = m_index.placeOf(id);
-                    if (place.rank == r) {
-                        const bool together = place.position + 1 == i && m_schedule.isPaired(r, place.position);
-                        if (place.position >= i || together) add({});
-                        return true;
-                    }
-                    if (!lowered || !isCompute(op.kind)) {
-                        add({id, false, 0});
-                        return true;
-                    }
-                    const std::size_t own = cell - static_cast<std::size_t>(stage) * perStage + op.stage * perStage;
-                    add({m_pairs.bringing(product == Product::Gradient, own), true, 0});
-                    return true;
-                });
+            const auto addPart = [&](const Delivery& part) {
+                const bool own = part.from.rank == r;
+                const bool together = own && part.from.position + 1 == i && m_schedule.isPaired(r, part.from.position);
+                if (part.producer == noOp || (own && (part.from.position >= i || together)))
+                    add({});
+                else if (!own && lowered && isCompute(op.kind))
+                    add({part.message, true, 0});
+                else if (!own)
+                    add({part.producer, false, 0});
+                return true;
             };
-            if (!isReceive(op.kind)) m_schedule.graph.eachNeed(op, cells.stages, addNeed);
+            if (!isReceive(op.kind)) m_pairs.eachDelivery(m_schedule, m_index, op, r, addPart);
             m_firstInput.push_back(static_cast<std::uint32_t>(m_inputs.size()));
         }
     }

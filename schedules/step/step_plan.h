@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "schedules/messages/buckets.h"
 #include "schedules/messages/channels.h"
 #include "schedules/messages/messages.h"
 #include "schedules/model/cost_model.h"
@@ -32,6 +31,8 @@ bool hasMessagesOrMeetings(const Schedule& schedule);
 // How collectives of lists without durations run: beside compute where they gather, or where replicas reduce.
 Links untimedLinks(const Schedule& schedule);
 
+// whole · (parts − 1) / parts, rounded down once.
+constexpr Nanos allButOnePart(Nanos whole, int parts) { return whole - (whole + parts - 1) / parts; }
 // From when an op that takes `duration` can step through with the gradients of a reduction from `begin` to `end`, which
 // brings them in so many buckets of one size.
 constexpr Nanos gradientsArrive(Nanos begin, Nanos end, Nanos duration, int buckets)

@@ -192,14 +192,14 @@ void StepRun::eachCollectiveFor(const Op& op, int rank, Visit&& visit) const
     const Beside& lanes = m_beside[static_cast<std::size_t>(rank)];
     if (op.stage >= lanes.gathered.size()) return;
     if (ruleOf(op.kind).needsWeights && lanes.gathered[op.stage] != noOp) visit(lanes.gathered[op.stage]);
-    if (isOptimizer(op.kind) && lanes.reduced[op.stage] != noOp) visit(lanes.reduced[op.stage]);
+    if (ruleOf(op.kind).behind == Behind::Reductions && lanes.reduced[op.stage] != noOp) visit(lanes.reduced[op.stage]);
 }
 
 // From when an op, which takes `duration`, can run through with what a collective beside compute brings.
 Nanos StepRun::availableAt(std::uint32_t collective, const Op& op, int rank, Nanos duration) const
 {
     const Nanos end = m_out.end[collective];
-    if (!isOptimizer(op.kind)) return end;
+    if (ruleOf(op.kind).behind != Behind::Reductions) return end;
     const int buckets = m_plan.bucketsOf(op, rank);
     return buckets > 1 ? gradientsArrive(m_out.start[collective], end, duration, buckets) : end;
 }

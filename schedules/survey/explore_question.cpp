@@ -65,35 +65,34 @@ std::vector<SurveyField> fieldsOfParameters()
 
 } // namespace
 
+namespace {
+
+struct ParameterPlace {
+    int ExploreQuestion::*whole = nullptr;
+    double ExploreQuestion::*real = nullptr;
+};
+using Asked = ExploreQuestion;
+constexpr ParameterPlace places[] = {
+    {.whole = &Asked::ranks},    {.whole = &Asked::microbatches}, {.whole = &Asked::chunks}, {.real = &Asked::forward},
+    {.real = &Asked::inputGrad}, {.real = &Asked::weightGrad},    {.real = &Asked::latency}, {.real = &Asked::cap}};
+static_assert(std::size(places) == exploreParameterCount);
+
+} // namespace
+
 double ExploreQuestion::value(ExploreParameter parameter) const
 {
-    switch (parameter) {
-    case ExploreParameter::Ranks: return ranks;
-    case ExploreParameter::Microbatches: return microbatches;
-    case ExploreParameter::Chunks: return chunks;
-    case ExploreParameter::Forward: return forward;
-    case ExploreParameter::InputGrad: return inputGrad;
-    case ExploreParameter::WeightGrad: return weightGrad;
-    case ExploreParameter::Latency: return latency;
-    case ExploreParameter::Cap: return cap;
-    }
-    return 0;
+    const ParameterPlace& place = places[static_cast<std::size_t>(parameter)];
+    return place.whole != nullptr ? this->*place.whole : this->*place.real;
 }
 
 ExploreQuestion ExploreQuestion::with(ExploreParameter parameter, double value) const
 {
     ExploreQuestion changed = *this;
-    const int whole = static_cast<int>(std::lround(value));
-    switch (parameter) {
-    case ExploreParameter::Ranks: changed.ranks = whole; break;
-    case ExploreParameter::Microbatches: changed.microbatches = whole; break;
-    case ExploreParameter::Chunks: changed.chunks = whole; break;
-    case ExploreParameter::Forward: changed.forward = value; break;
-    case ExploreParameter::InputGrad: changed.inputGrad = value; break;
-    case ExploreParameter::WeightGrad: changed.weightGrad = value; break;
-    case ExploreParameter::Latency: changed.latency = value; break;
-    case ExploreParameter::Cap: changed.cap = value; break;
-    }
+    const ParameterPlace& place = places[static_cast<std::size_t>(parameter)];
+    if (place.whole != nullptr)
+        changed.*place.whole = static_cast<int>(std::lround(value));
+    else
+        changed.*place.real = value;
     return changed;
 }
 

@@ -101,33 +101,24 @@ struct LoweredMessages {
     {
         const Op& op = schedule.order[static_cast<std::size_t>(rank)][position];
         if (!isCompute(op.kind)) return;
-        const CellSpace& cells = index.cells();
         const SpanId to = spans[index.idOf(rank, position)];
-        const auto perStage = static_cast<std::size_t>(cells.microbatches) * cells.perMicrobatch();
         std::vector<std::pair<std::uint32_t, Nanos>> producers;
         std::vector<std::uint32_t> messages;
-        schedule.graph.eachNeed(op, cells.stages, [&](const Need& need, int stage) {
-            const Product product = productOf(need.kind);
-            cells.each(op, stage, [&](std::size_t cell) {
-                const std::uint32_t producer = index.producer(product, cell);
-                if (producer == noOp) return true;
-                Nanos arrival = result.end[producer];
-                if (index.placeOf(producer).rank != rank) {
-                    const std::size_t own = cell - static_cast<std::size_t>(stage) * perStage + op.stage * perStage;
-                    const std::uint32_t message = pairs.bringing(product == Product::Gradient, own);
-                    if (message == noOp) return true;
-                    arrival = result.messages[message].arrival;
-                    if (std::find(messages.begin(), messages.end(), message) == messages.end())
-                        messages.push_back(message);
-                }
-                auto known = std::find_if(producers.begin(), producers.end(),
-                                          [&](const auto& p) { return p.first == producer; });
-                if (known == producers.end())
-                    producers.emplace_back(producer, arrival);
-                else
-                    known->second = std::max(known->second, arrival);
-                return true;
-            });
+        pairs.eachDelivery(schedule, index, op, rank, [&](const Delivery& part) {
+            if (part.producer == noOp || (part.from.rank != rank && part.message == noOp)) return true;
+            Nanos arrival = result.end[part.producer];
+            if (part.message != noOp) {
+                arrival = result.messages[part.message].arrival;
+                if (std::find(messages.begin(), messages.end(), part.message) == messages.end())
+                    messages.push_back(part.message);
+            }
+            auto known = std::find_if(producers.begin(), producers.end(),
+                                      [&](const auto& p) { return p.first == part.producer; });
+            if (known == producers.end())
+                producers.emplace_back(part.producer, arrival);
+            else
+                known->second = std::max(known->second, arrival);
+            return true;
         });
         for (const auto& [producer, arrival] : producers) builder.addEdge(spans[producer], to, EdgeKind::Data, arrival);
         for (const std::uint32_t message : messages)
@@ -151,19 +142,20 @@ Result<std::shared_ptr<const Timeline>> timelineOf(const Schedule& schedule, con
     builder.setUnits(costs.timeUnit, costs.memoryUnit);
     builder.setSchedule(std::make_shared<const Schedule>(schedule), costs.sizes);
     builder.reserve(ops);
+    const auto addOp = [&](const Op& op, int rank, std::size_t id, int track) {
+        const Lane lane = laneOf(op, costs);
+        Span span;
+        span.start = result.start[id];
+        span.end = result.end[id];
+        span.op = op;
+        return builder.addSpan(lane == Lane::Compute ? track : builder.addTrack(rank, lane), span);
+    };
     if (parts == TimelineParts::SpansOnly) {
         for (int r = 0; r < schedule.ranks; ++r) {
             const int track = builder.addTrack(r, Lane::Compute);
             const auto& list = schedule.order[static_cast<std::size_t>(r)];
-            for (std::size_t i = 0; i < list.size(); ++i) {
-                if (isMessage(list[i].kind)) continue;
-                const Lane lane = laneOf(list[i], costs);
-                Span span;
-                span.start = result.start[result.indexOf(r, i)];
-                span.end = result.end[result.indexOf(r, i)];
-                span.op = list[i];
-                builder.addSpan(lane == Lane::Compute ? track : builder.addTrack(r, lane), span);
-            }
+            for (std::size_t i = 0; i < list.size(); ++i)
+                if (!isMessage(list[i].kind)) addOp(list[i], r, result.indexOf(r, i), track);
         }
         return builder.build();
     }
@@ -182,20 +174,15 @@ Result<std::shared_ptr<const Timeline>> timelineOf(const Schedule& schedule, con
         std::vector<SpanId> own(list.size(), noSpan);
         for (std::size_t i = 0; i < list.size(); ++i) {
             const std::size_t id = result.indexOf(r, i);
-            Span span;
-            span.start = result.start[id];
-            span.end = result.end[id];
-            span.op = list[i];
             if (isMessage(list[i].kind)) continue;
-            const Lane lane = laneOf(list[i], costs);
-            const SpanId added = builder.addSpan(lane == Lane::Compute ? track : builder.addTrack(r, lane), span);
-            own[i] = added;
-            collectives = collectives || lane != Lane::Compute;
-            if (lowered) spans[id] = added;
+            own[i] = addOp(list[i], r, id, track);
+            collectives = collectives || laneOf(list[i], costs) != Lane::Compute;
+            if (lowered) spans[id] = own[i];
             if (isCollective(list[i].kind)) continue;
             // The first op of an overlapped pair holds or frees its memory before the second frees its own.
             const bool overlapped = schedule.isPaired(r, i) && !isRecompute(list[i].kind);
-            const Nanos changed = overlapped ? span.start + (span.end - span.start) / 2 : span.end;
+            const Nanos end = result.end[id];
+            const Nanos changed = overlapped ? end - (end - result.start[id] + 1) / 2 : end;
             for (int k = 0; k < list[i].count; ++k) {
                 MemoryEvent event;
                 event.time = changed;

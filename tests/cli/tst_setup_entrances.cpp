@@ -1,4 +1,6 @@
 // A setup means the same through the command line and a lesson as by itself: random ones.
+#include <QFile>
+#include <QRegularExpression>
 #include <QTemporaryDir>
 #include <QTest>
 
@@ -63,6 +65,17 @@ private slots:
             ++made;
         }
         QVERIFY2(made > 40, qPrintable(QString::number(made)));
+    }
+
+    void theDocsNameEveryKey()
+    {
+        QFile file(QStringLiteral(STAGEWRIGHT_SOURCE_DIR "/docs/cli.md"));
+        QVERIFY(file.open(QIODevice::ReadOnly));
+        const QString text = QString::fromUtf8(file.readAll());
+        for (const SetupKey& key : setupKeys()) {
+            const QString option = QString::fromStdString(key.option());
+            QVERIFY2(text.contains(QRegularExpression(option + QStringLiteral("([^a-z-]|$)"))), qPrintable(option));
+        }
     }
 
     // And through the words of a lesson's settings, but for the keys that a canvas has none for.

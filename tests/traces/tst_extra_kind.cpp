@@ -111,6 +111,34 @@ private slots:
         QCOMPARE(allKinds().size(), opKindCount);
     }
 
+    // Rules over microbatches and slices are columns like the others.
+    void itComesBehindWhatItsRowSays()
+    {
+        KindTraits row;
+        row.text = "CLIP";
+        row.title = "clipping";
+        row.plural = "clippings";
+        row.behind = Behind::Gradients;
+        row.deferrable = Until::StageOps;
+        const ExtraKind extra(row);
+        const auto faultOf = [&](std::initializer_list<Op> behind, std::size_t at) {
+            Schedule schedule = samples::schedule("1f1b", 2, microbatches);
+            auto& list = schedule.order[1];
+            list.insert(list.begin() + static_cast<std::ptrdiff_t>(std::min(at, list.size())), behind);
+            const Validation found = validate(schedule);
+            return QString::fromStdString(found.faults.empty() ? "" : found.faults.front().message);
+        };
+        const Op clip = makeOp(extra.kind(), 1);
+        QCOMPARE(faultOf({clip}, 99), QString());
+        QCOMPARE(faultOf({clip}, 2),
+                 QString("rank 1, op 2 (1CLIP): clipping before the stage's last gradient; 1B3 is at op 8"));
+        QCOMPARE(faultOf({clip, clip}, 99),
+                 QString("rank 1, op 9 (1CLIP): a second clipping; the first is at op 8 of rank 1"));
+        const QString late = faultOf({makeOptimizer(1), clip}, 99);
+        QVERIFY2(late.contains("clipping after the stage's optimizer, which is at op 8"), qPrintable(late));
+        QVERIFY(isDeferrable(extra.kind()) && isDeferrable(OpKind::WeightGrad) && !isDeferrable(OpKind::InputGrad));
+    }
+
     void itIsValidAndSimulated()
     {
         Case c;

@@ -142,7 +142,7 @@ private slots:
         QVERIFY2(why.isEmpty(), why);
         QTRY_VERIFY_WITH_TIMEOUT(onlyJob(window) != nullptr && listOf(window)->isVisible(), longWait);
         QCOMPARE(onlyJob(window)->host, QStringLiteral("near"));
-        QTRY_VERIFY_WITH_TIMEOUT(choose(window, JobsList::textOf(JobsList::Wish::Fetch)) &&
+        QTRY_VERIFY_WITH_TIMEOUT(choose(window, JobsList::textOf(JobsList::Request::Fetch)) &&
                                      QTest::qWaitFor([&] { return window.workspace().settled(); }, longWait) &&
                                      onlyJob(window)->over(),
                                  longWait);
@@ -150,7 +150,7 @@ private slots:
         auto file = RunFile::open(path.toStdString(), OpenMode::Read);
         QVERIFY(file);
         QCOMPARE((*file)->runs()->front().steps, 3);
-        QVERIFY(choose(window, JobsList::textOf(JobsList::Wish::Forget)));
+        QVERIFY(choose(window, JobsList::textOf(JobsList::Request::Forget)));
         QTRY_VERIFY_WITH_TIMEOUT(listOf(window)->jobs().isEmpty() && !listOf(window)->isVisible(), longWait);
         QVERIFY(QFileInfo::exists(path)); // the run stays
     }

@@ -140,7 +140,7 @@ private slots:
 
     void theJobs()
     {
-        using Wish = JobsList::Wish;
+        using Request = JobsList::Request;
         JobsList list;
         QVERIFY(list.isHidden());
         JobEntry running;
@@ -153,13 +153,15 @@ private slots:
         list.setJobs({running, over});
         QVERIFY(!list.isHidden());
         QCOMPARE(list.tree()->topLevelItemCount(), 2);
-        QVERIFY(JobsList::wishesOf(running).contains(Wish::Stop) && !JobsList::wishesOf(over).contains(Wish::Stop));
-        QVERIFY(JobsList::wishesOf(over).contains(Wish::Forget) && !JobsList::wishesOf(running).contains(Wish::Forget));
+        QVERIFY(JobsList::requestsOf(running).contains(Request::Stop) &&
+                !JobsList::requestsOf(over).contains(Request::Stop));
+        QVERIFY(JobsList::requestsOf(over).contains(Request::Forget) &&
+                !JobsList::requestsOf(running).contains(Request::Forget));
         QSignalSpy asked(&list, &JobsList::asked);
         emit list.tree()->itemActivated(list.tree()->topLevelItem(0), 0);
         QCOMPARE(asked.size(), 1);
         QCOMPARE(asked.first().at(0).value<JobEntry>().id, running.id);
-        QCOMPARE(asked.first().at(1).value<JobsList::Wish>(), Wish::Attach);
+        QCOMPARE(asked.first().at(1).value<JobsList::Request>(), Request::Attach);
         list.setBusy(over.id, QStringLiteral("fetching"));
         QCOMPARE(list.tree()->topLevelItem(1)->text(0), QStringLiteral("fetching"));
         list.setJobs({});

@@ -10,6 +10,7 @@
 #include "schedules/library/registry.h"
 #include "traces/lessons/check_words.h"
 #include "traces/lessons/figure.h"
+#include "traces/lessons/words.h"
 
 namespace stagewright::lessons {
 
@@ -163,17 +164,13 @@ private:
         std::set<std::string> keys;
         for (const RunBlock* one : m_lesson.all<RunBlock>()) keys.insert(one->id);
         for (const RunBlock* one : m_lesson.all<RunBlock>())
-            for (std::size_t i = 0; i + 1 < one->arguments.size(); ++i)
-                if (one->arguments[i] == "--schedule") {
-                    for (const std::string_view item : split(one->arguments[i + 1], ",")) {
-                        const std::string name(item);
-                        keys.insert(name);
-                        keys.insert(one->id + "/" + name);
-                        if (one == &run)
-                            state(schedulePossible(name) || name == "mine" || m_lesson.check(name), run.at,
-                                  Point::Names, fmt::format("run '{}': there is no schedule '{}'", run.id, name));
-                    }
-                }
+            for (const std::string& name : partsOf(one->valueOf("--schedule"), ",")) {
+                keys.insert(name);
+                keys.insert(one->id + "/" + name);
+                if (one == &run)
+                    state(schedulePossible(name) || name == "mine" || m_lesson.check(name), run.at, Point::Names,
+                          fmt::format("run '{}': there is no schedule '{}'", run.id, name));
+            }
         for (const std::string& word : run.arguments)
             if (const SetupKey* key = findSetupKey(word); word.starts_with("--"))
                 state(key != nullptr && (key->users & SetupLesson) != 0, run.at, Point::Names,

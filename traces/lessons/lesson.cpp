@@ -1,5 +1,7 @@
 #include "traces/lessons/lesson.h"
 
+#include <algorithm>
+
 namespace stagewright::lessons {
 
 namespace {
@@ -65,6 +67,12 @@ std::string_view toText(Part part)
     case Part::Keep: return "Keep";
     }
     return "";
+}
+
+std::string RunBlock::valueOf(std::string_view option) const
+{
+    const auto at = std::find(arguments.begin(), arguments.end(), option);
+    return at == arguments.end() || at + 1 == arguments.end() ? std::string() : *(at + 1);
 }
 
 } // namespace stagewright::lessons

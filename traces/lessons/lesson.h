@@ -116,13 +116,14 @@ struct Hints { // of the check or quiz `of`: point, principle, move
 // A real run on the learner's computer.
 struct RunBlock {
     std::string id;
-    std::vector<std::string> arguments;             // of `stagewright record`, without -o
-    std::vector<EditCommand> edits;                 // applied to its schedules before
-    std::string look;                               // where to look
-    std::vector<std::pair<Expression, Text>> goals; // with the text shown for them; may be empty
-    double fit = 0;                                 // relative tolerance of the fitted model; 0: not checked
-    bool expectFailure = false;                     // the run should be refused or hang: run(id).hung, run(id).refused
-    bool wallClock = false;                         // skipped unless cores are idle
+    std::vector<std::string> arguments;                 // of `stagewright record`, without -o
+    std::string valueOf(std::string_view option) const; // among the arguments; "": not given
+    std::vector<EditCommand> edits;                     // applied to its schedules before
+    std::string look;                                   // where to look
+    std::vector<std::pair<Expression, Text>> goals;     // with the text shown for them; may be empty
+    double fit = 0;                                     // relative tolerance of the fitted model; 0: not checked
+    bool expectFailure = false; // the run should be refused or hang: run(id).hung, run(id).refused
+    bool wallClock = false;     // skipped unless cores are idle
     std::vector<std::string> needs;
     int step = -1;
     FilePlace at;

@@ -99,8 +99,10 @@ Result<void> setOne(Settings& settings, const std::string& word)
         return {};
     }
     if (name == "cap") {
-        if (value != "none") STAGEWRIGHT_CHECK(numberFrom(word, value, 0));
-        settings.memoryLimit = value == "none" ? "" : value;
+        settings.memoryLimit.clear();
+        if (value == "none") return {};
+        STAGEWRIGHT_TRY(const double cap, numberFrom(word, value, 0));
+        settings.memoryLimit = fmt::format("{}", cap);
         return {};
     }
     for (const OwnNumber& own : ownNumbers)
@@ -120,10 +122,9 @@ Result<void> setOne(Settings& settings, const std::string& word)
         settings.perturb.push_back(word);
         return {};
     }
-    if (std::find(std::begin(everyName), std::end(everyName), name) != std::end(everyName))
+    if (isSetting(name))
         return setOfSetup(settings, word, *findSetupKey(name), value == "none" && mayBeNone(name) ? "" : value);
-    return wrongSetting(word, "there is no such setting",
-                        fmt::format("settings are {}, launch", fmt::join(everyName, ", ")));
+    return wrongSetting(word, "there is no such setting", "settings are " + settingList());
 }
 
 // The words that set a key as the settings have it; those of costs and of disturbances are where they differ from
@@ -190,6 +191,13 @@ void setWeights(const Schedule& schedule, const Settings& settings, CostModel& c
 }
 
 } // namespace
+
+bool isSetting(std::string_view name)
+{
+    return name == "launch" || std::find(std::begin(everyName), std::end(everyName), name) != std::end(everyName);
+}
+
+std::string settingList() { return fmt::format("{}, launch", fmt::join(everyName, ", ")); }
 
 Result<Settings> withSettings(Settings settings, std::string_view text)
 {

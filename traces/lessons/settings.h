@@ -41,6 +41,8 @@ struct Settings : Setup {
     std::optional<double> cap() const { return numberOf(memoryLimit); } // activations of a rank
 };
 
+bool isSetting(std::string_view name);
+std::string settingList(); // "ranks, microbatches, …"
 // Sets what the text names and leaves the rest unchanged. Errors (Usage) name the word.
 Result<Settings> withSettings(Settings settings, std::string_view text);
 // The differences from `from`, as text; parse(print) restores them.

@@ -38,11 +38,7 @@ std::string settingWord(const std::string& name, const std::string& value)
         if (name == from) return fmt::format("{}={}", to, value);
     if (name == "F" || name == "I" || name == "W" || name == "B" || name == "UNSHARD" || name == "REDUCE_GRAD")
         return fmt::format("costs={}={}", name, value);
-    for (const std::string_view key :
-         {"cap", "keep", "head", "share", "layers", "slow", "recompute", "hoist", "sends", "lower", "link", "launch",
-          "replicas", "shard", "gather", "reduce", "parameters"})
-        if (name == key) return fmt::format("{}={}", name, value);
-    return {};
+    return isSetting(name) ? fmt::format("{}={}", name, value) : std::string();
 }
 
 bool takesList(const std::string& name)
@@ -301,10 +297,8 @@ Result<Value> StepScope::simulateOne(const std::string& name, const Arguments& a
             words += " " + word;
         } else {
             return wrongUse(fmt::format("sim() has no '{}'", key),
-                            "it takes p, m, v, c, F, I, W, B, T, cap, keep, head, share, layers, slow, recompute, "
-                            "hoist, sends, lower, link, launch, "
-                            "replicas, shard, gather, reduce, parameters, UNSHARD, REDUCE_GRAD, "
-                            "warmup, flush, lag and do");
+                            "it takes p, m, v, c, F, I, W, B, T, UNSHARD, REDUCE_GRAD, warmup, flush, lag, do, " +
+                                settingList());
         }
     }
     auto made = m_in.reportOf(
@@ -363,14 +357,10 @@ Result<Value> StepScope::secretOf(const std::string& id) const
     const auto blocks = m_in.lesson.all<RunBlock>();
     const auto block = std::find_if(blocks.begin(), blocks.end(), [&](const RunBlock* one) { return one->id == id; });
     if (block == blocks.end()) return wrongUse(fmt::format("secret({}): the lesson has no run with that id", id));
-    const auto valueOf = [&](std::string_view option) -> std::string {
-        for (std::size_t i = 0; i + 1 < (*block)->arguments.size(); ++i)
-            if ((*block)->arguments[i] == option) return (*block)->arguments[i + 1];
-        return {};
-    };
     const Step* step = m_in.lesson.step((*block)->step);
-    const int ranks = wholeOf(valueOf("--ranks")).value_or(step ? step->settings.ranks : m_in.lesson.settings.ranks);
-    const auto asked = parsePerturbation(valueOf("--perturb"), ranks);
+    const int ranks =
+        wholeOf((*block)->valueOf("--ranks")).value_or(step ? step->settings.ranks : m_in.lesson.settings.ranks);
+    const auto asked = parsePerturbation((*block)->valueOf("--perturb"), ranks);
     if (!asked || !asked->secret)
         return wrongUse(fmt::format("secret({}): the run has no secret disturbance", id),
                         "record it with --perturb secret=SEED");

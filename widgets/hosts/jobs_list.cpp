@@ -36,25 +36,25 @@ JobsList::JobsList(QWidget* parent) : QWidget(parent)
     layout->addWidget(m_tree);
     connect(m_tree, &QTreeWidget::customContextMenuRequested, this, &JobsList::openMenu);
     connect(m_tree, &QTreeWidget::itemActivated, this, [this](QTreeWidgetItem* item) {
-        if (const JobEntry* job = at(item)) emit asked(*job, wishesOf(*job).front());
+        if (const JobEntry* job = at(item)) emit asked(*job, requestsOf(*job).front());
     });
     setVisible(false);
 }
 
-QVector<JobsList::Wish> JobsList::wishesOf(const JobEntry& job)
+QVector<JobsList::Request> JobsList::requestsOf(const JobEntry& job)
 {
-    if (job.over()) return {Wish::Show, Wish::Fetch, Wish::Forget};
-    return {Wish::Attach, Wish::Fetch, Wish::Stop, Wish::Show};
+    if (job.over()) return {Request::Show, Request::Fetch, Request::Forget};
+    return {Request::Attach, Request::Fetch, Request::Stop, Request::Show};
 }
 
-QString JobsList::textOf(Wish wish)
+QString JobsList::textOf(Request request)
 {
-    switch (wish) {
-    case Wish::Attach: return u"Attach"_s;
-    case Wish::Fetch: return u"Fetch what is there"_s;
-    case Wish::Stop: return u"Stop it there"_s;
-    case Wish::Show: return u"Open its runs"_s;
-    case Wish::Forget: return u"Forget the job"_s;
+    switch (request) {
+    case Request::Attach: return u"Attach"_s;
+    case Request::Fetch: return u"Fetch what is there"_s;
+    case Request::Stop: return u"Stop it there"_s;
+    case Request::Show: return u"Open its runs"_s;
+    case Request::Forget: return u"Forget the job"_s;
     }
     return {};
 }
@@ -108,8 +108,8 @@ void JobsList::openMenu(const QPoint& point)
     const JobEntry job = *found;
     auto* menu = new QMenu(this);
     menu->setAttribute(Qt::WA_DeleteOnClose);
-    for (const Wish wish : wishesOf(job))
-        menu->addAction(textOf(wish), this, [this, job, wish] { emit asked(job, wish); });
+    for (const Request request : requestsOf(job))
+        menu->addAction(textOf(request), this, [this, job, request] { emit asked(job, request); });
     menu->popup(m_tree->viewport()->mapToGlobal(point));
 }
 

@@ -14,7 +14,7 @@ namespace stagewright {
 class JobsList : public QWidget {
     Q_OBJECT
 public:
-    enum class Wish {
+    enum class Request {
         Attach, // follow it until it ends
         Fetch,  // bring what is there now
         Stop,
@@ -26,11 +26,11 @@ public:
     void setBusy(const QString& job, const QString& what); // shown instead of its state; empty: no longer
     const QVector<JobEntry>& jobs() const { return m_jobs; }
     QTreeWidget* tree() { return m_tree; }
-    static QVector<Wish> wishesOf(const JobEntry& job); // the first is what a double click does
-    static QString textOf(Wish wish);
+    static QVector<Request> requestsOf(const JobEntry& job); // the first is what a double click does
+    static QString textOf(Request request);
 
 signals:
-    void asked(const stagewright::JobEntry& job, stagewright::JobsList::Wish wish);
+    void asked(const stagewright::JobEntry& job, stagewright::JobsList::Request request);
 
 private:
     void openMenu(const QPoint& at);

@@ -135,11 +135,7 @@ QString blockWords(const std::string& id)
 
 QString recordedWords(const lessons::RunBlock& run)
 {
-    const auto valueOf = [&](std::string_view option) {
-        for (std::size_t i = 0; i + 1 < run.arguments.size(); ++i)
-            if (run.arguments[i] == option) return qs(run.arguments[i + 1]);
-        return QString();
-    };
+    const auto valueOf = [&run](std::string_view option) { return qs(run.valueOf(option)); };
     QStringList names;
     for (const QString& name : valueOf("--schedule").split(u',', Qt::SkipEmptyParts))
         names << (name == "mine"_L1 ? u"your order"_s : scheduleTitle(name.toStdString()));

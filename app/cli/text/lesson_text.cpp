@@ -135,9 +135,9 @@ private:
         for (const double peak : report->peaks()) peaks += fmt::format("{}{:.4g}", peaks.empty() ? "" : " ", peak);
         if (const auto makespan = report->makespan()) m_out += fmt::format("step {:.4g}, peaks {}\n", *makespan, peaks);
         if (const auto over = m_state->capFault())
-            m_out +=
-                fmt::format("rank {}, op {} ({}): it would hold {:.4g}, the cap is {:.4g}\n", over->rank,
-                            over->position, stagewright::toText(over->op), over->held, *m_state->canvas().settings.cap());
+            m_out += fmt::format("rank {}, op {} ({}): it would hold {:.4g}, the cap is {:.4g}\n", over->rank,
+                                 over->position, stagewright::toText(over->op), over->held,
+                                 *m_state->canvas().settings.cap());
     }
 
     void print(const Prose& prose) { paragraph(said(prose.text)); }

@@ -133,9 +133,8 @@ std::vector<int> valuesFor(const Source& source, const std::vector<int>& asked, 
 Result<Grid> gridOf(const SweepChoice& options)
 {
     STAGEWRIGHT_TRY(auto ranks, wholeNumbers(options.ranks.empty() ? "4" : options.ranks, "--ranks", 4096, false));
-    auto microbatches =
-        wholeNumbers(options.microbatches.empty() ? "8" : options.microbatches, "--microbatches", 1'000'000, false);
-    if (!microbatches) return tl::unexpected(std::move(microbatches.error()));
+    STAGEWRIGHT_TRY(auto microbatches, wholeNumbers(options.microbatches.empty() ? "8" : options.microbatches,
+                                                    "--microbatches", 1'000'000, false));
     STAGEWRIGHT_TRY(auto chunks, wholeNumbers(options.chunks, "--chunks", 64, true));
     STAGEWRIGHT_TRY(auto comm, options.comm.empty() ? Result<std::vector<double>>(std::vector<double>{ownLinks})
                                                     : realNumbers(options.comm, "--comm"));
@@ -153,7 +152,7 @@ Result<Grid> gridOf(const SweepChoice& options)
     std::vector<std::string> costs = options.costs;
     if (costs.empty()) costs.push_back(options.setup.costsFrom.empty() ? "F=1,I=1,W=1" : std::string());
     const std::size_t count =
-        names.size() * ranks.size() * microbatches->size() * chunks.size() * costs.size() * comm.size();
+        names.size() * ranks.size() * microbatches.size() * chunks.size() * costs.size() * comm.size();
     if (count > mostRows)
         return fail(ErrorCode::Usage, fmt::format("the grid has {} points; at most {} are simulated", count, mostRows),
                     "take fewer values");
@@ -166,7 +165,7 @@ Result<Grid> gridOf(const SweepChoice& options)
         };
         const std::vector<int> ofRanks = given(options.ranks, ranks, source.fixedRanks, "--ranks", "ranks");
         const std::vector<int> ofMicrobatches =
-            given(options.microbatches, *microbatches, source.fixedMicrobatches, "--microbatches", "microbatches");
+            given(options.microbatches, microbatches, source.fixedMicrobatches, "--microbatches", "microbatches");
         const std::vector<int> ofChunks =
             valuesFor(source, chunks, source.fixedChunks, "--chunks", "stages per rank", grid);
         for (const int p : ofRanks)

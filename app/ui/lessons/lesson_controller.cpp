@@ -298,7 +298,7 @@ void LessonController::start(const QString& name, bool over, int page)
         return;
     }
     if (!m_library) {
-        m_wish = Wish{name, over, page};
+        m_request = Request{name, over, page};
         loadLessons();
         return;
     }
@@ -455,7 +455,7 @@ FeatureParts LessonController::parts()
     return parts;
 }
 
-bool LessonController::settled() const { return !m_wantEdit && m_runs->running().isEmpty() && !m_wish; }
+bool LessonController::settled() const { return !m_wantEdit && m_runs->running().isEmpty() && !m_request; }
 
 // ---- the rest
 

@@ -110,12 +110,12 @@ private:
     std::map<std::string, LessonPicture> m_pictures;
     QStringList m_faults;
     Job m_loading;
-    struct Wish {
+    struct Request {
         QString name;
         bool over = false;
         int page = -1;
     };
-    std::optional<Wish> m_wish; // a lesson to start once the library is read
+    std::optional<Request> m_request; // a lesson to start once the library is read
 
     std::unique_ptr<LessonSession> m_session;
     RunRef m_before;                   // the run that was shown before the lesson; invalid: none

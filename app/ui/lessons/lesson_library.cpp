@@ -66,7 +66,8 @@ void LessonController::loadLessons()
             m_pictures = std::move(loaded.pictures);
             m_faults = std::move(loaded.faults);
             fillShelf();
-            if (const auto wish = std::exchange(m_wish, std::nullopt)) start(wish->name, wish->over, wish->page);
+            if (const auto request = std::exchange(m_request, std::nullopt))
+                start(request->name, request->over, request->page);
         });
 }
 

@@ -44,14 +44,14 @@ void JobsController::look()
         });
 }
 
-void JobsController::act(const JobEntry& job, JobsList::Wish wish)
+void JobsController::act(const JobEntry& job, JobsList::Request request)
 {
-    using Wish = JobsList::Wish;
-    if (wish == Wish::Attach) {
+    using Request = JobsList::Request;
+    if (request == Request::Attach) {
         m_workspace.feature<Recording>()->attach(job.id, job.file);
         return;
     }
-    if (wish == Wish::Show) {
+    if (request == Request::Show) {
         if (QFileInfo::exists(job.file))
             m_workspace.feature<FileOpening>()->openFiles({job.file});
         else
@@ -59,19 +59,19 @@ void JobsController::act(const JobEntry& job, JobsList::Wish wish)
                                               u"attach to the job, or fetch what is there"_s);
         return;
     }
-    const QString action = wish == Wish::Fetch ? u"fetch"_s : wish == Wish::Stop ? u"stop"_s : u"forget"_s;
+    const QString action = request == Request::Fetch ? u"fetch"_s : request == Request::Stop ? u"stop"_s : u"forget"_s;
     const QString host = job.host.isEmpty() ? u"this computer"_s : job.host;
-    m_list->setBusy(job.id, wish == Wish::Fetch  ? u"fetching from %1…"_s.arg(host)
-                            : wish == Wish::Stop ? u"stopping on %1…"_s.arg(host)
-                                                 : u"forgetting…"_s);
+    m_list->setBusy(job.id, request == Request::Fetch  ? u"fetching from %1…"_s.arg(host)
+                            : request == Request::Stop ? u"stopping on %1…"_s.arg(host)
+                                                       : u"forgetting…"_s);
     m_acting.start(
         [program = findStagewright(), action, id = job.id](const std::stop_token& stop) {
             return askProgram(program, {u"hosts"_s, action, u"--json"_s, u"--"_s, id}, stop);
         },
-        [this, job, wish](const ProgramAnswer& answer) { acted(job, wish, answer); });
+        [this, job, request](const ProgramAnswer& answer) { acted(job, request, answer); });
 }
 
-void JobsController::acted(const JobEntry& job, JobsList::Wish wish, const ProgramAnswer& answer)
+void JobsController::acted(const JobEntry& job, JobsList::Request request, const ProgramAnswer& answer)
 {
     m_list->setBusy({}, {});
     look();
@@ -79,7 +79,7 @@ void JobsController::acted(const JobEntry& job, JobsList::Wish wish, const Progr
         m_workspace.banner()->showError(sentence(answer.message), answer.remedy);
         return;
     }
-    if (wish == JobsList::Wish::Forget) return;
+    if (request == JobsList::Request::Forget) return;
     if (QFileInfo::exists(job.file)) m_workspace.feature<FileOpening>()->openFiles({job.file});
 }
 

@@ -21,8 +21,8 @@ public:
     void closing() override { m_timer.stop(); }
 
 private:
-    void act(const JobEntry& job, JobsList::Wish wish);
-    void acted(const JobEntry& job, JobsList::Wish wish, const ProgramAnswer& answer);
+    void act(const JobEntry& job, JobsList::Request request);
+    void acted(const JobEntry& job, JobsList::Request request, const ProgramAnswer& answer);
 
     JobsList* m_list;
     QTimer m_timer;

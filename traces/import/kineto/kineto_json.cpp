@@ -224,24 +224,8 @@ private:
             return m_event.time && m_event.duration && *m_event.duration >= 0
                        ? takeSpan(*m_event.time, *m_event.duration)
                        : false;
-        case 'B':
-            if (!m_event.time) return false;
-            m_open[threadOf(false)].push_back({*m_event.time, 0, m_rank.names.idOf(m_event.name), 0});
-            return true;
-        case 'E': {
-            if (!m_event.time) return false;
-            auto& open = m_open[threadOf(false)];
-            if (open.empty()) {
-                ++m_rank.leftOut["end events without a start event"];
-                return true;
-            }
-            ForeignSpan span = open.back();
-            open.pop_back();
-            span.end = std::max(span.start, *m_event.time);
-            span.thread = threadOf(false);
-            m_rank.annotations.push_back(span);
-            return true;
-        }
+        case 'B': return m_event.time && begin(m_open[threadOf(false)]);
+        case 'E': return m_event.time && end(m_open[threadOf(false)]);
         case 'b':
         case 'e': return takeAsync();
         case 'C': return takeCounter();
@@ -438,18 +422,24 @@ private:
     bool takeAsync()
     {
         if (!m_event.time) return false;
-        std::string key = fmt::format("{}\x1f{}\x1f{}", m_event.category, m_event.id, m_event.name);
-        if (m_event.phase == 'b') {
-            m_async[std::move(key)].push_back({*m_event.time, 0, m_rank.names.idOf(m_event.name), threadOf(false)});
-            return true;
-        }
-        const auto open = m_async.find(key);
-        if (open == m_async.end() || open->second.empty()) {
+        auto& open = m_async[fmt::format("{}\x1f{}\x1f{}", m_event.category, m_event.id, m_event.name)];
+        return m_event.phase == 'b' ? begin(open) : end(open);
+    }
+
+    // A range from one event to another, of ranges in each other.
+    bool begin(std::vector<ForeignSpan>& open)
+    {
+        open.push_back({*m_event.time, 0, m_rank.names.idOf(m_event.name), threadOf(false)});
+        return true;
+    }
+    bool end(std::vector<ForeignSpan>& open)
+    {
+        if (open.empty()) {
             ++m_rank.leftOut["end events without a start event"];
             return true;
         }
-        ForeignSpan span = open->second.back();
-        open->second.pop_back();
+        ForeignSpan span = open.back();
+        open.pop_back();
         span.end = std::max(span.start, *m_event.time);
         m_rank.annotations.push_back(span);
         return true;
