@@ -126,7 +126,7 @@ private slots:
             auto& list = schedule.order[1];
             list.insert(list.begin() + static_cast<std::ptrdiff_t>(std::min(at, list.size())), behind);
             const Validation found = validate(schedule);
-            return QString::fromStdString(found.faults.empty() ? "" : found.faults.front().message);
+            return QString::fromStdString(found.faults.empty() ? "" : found.faults.back().message);
         };
         const Op clip = makeOp(extra.kind(), 1);
         QCOMPARE(faultOf({clip}, 99), QString());
