@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "schedules/base/shown_text.h"
 #include "schedules/base/text.h"
 #include "schedules/library/variants.h"
 #include "schedules/messages/lower.h"
@@ -199,6 +200,17 @@ Result<Wanted> wantedOf(std::string_view name, const Shape& shape)
 }
 
 } // namespace
+
+std::string shownTitle(std::string_view asked)
+{
+    const std::size_t end = asked.find_first_of(" :");
+    const auto found = findSchedule(asked.substr(0, end));
+    if (!found) return shownText(asked);
+    const std::string_view title = (*found)->title;
+    std::string out(title.substr(0, title.find(" (")));
+    if (end != std::string_view::npos) out += " " + shownText(asked.substr(end + 1));
+    return out;
+}
 
 Result<Schedule> makeSchedule(std::string_view name, const Shape& shape)
 {

@@ -49,6 +49,9 @@ std::span<const ScheduleInfo> allSchedules(); // in the order of schedules.def
 // Case-insensitive, accepts aliases; an unknown name's error lists the valid ones and the nearest.
 Result<const ScheduleInfo*> findSchedule(std::string_view name);
 Result<const ScheduleInfo*> scheduleInfoOf(std::string_view asked); // of "zb-h1" or "bfs:order=descending"
+// As figures and tables name it: "ZB-H1" of "zb-h1", "BFS order=descending" of "bfs:order=descending"; other names as they
+// may be shown (schedules/base/shown_text.h).
+std::string shownTitle(std::string_view asked);
 // Makes "zb-h1" or "bfs:order=descending" for a shape. Constraints not met: an error naming the nearest shape that
 // works.
 Result<Schedule> makeSchedule(std::string_view name, const Shape& shape);

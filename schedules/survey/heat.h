@@ -17,6 +17,8 @@ struct HeatPicture {
     std::vector<SweepRow> rows; // cell-major: (up, across, schedule)
 
     std::size_t cells() const { return valuesAcross.size() * valuesUp.size(); }
+    double column(std::size_t cell) const { return static_cast<double>(cell % valuesAcross.size()); }
+    double line(std::size_t cell) const { return static_cast<double>(cell / valuesAcross.size()); }
     ExploreQuestion questionOf(std::size_t cell) const;
     const SweepRow& row(std::size_t cell, std::size_t schedule) const
     {
@@ -33,5 +35,12 @@ HeatPicture heatOf(const ExploreQuestion& question, ExploreParameter across, Exp
 std::vector<Setup> pointsOf(const HeatPicture& picture);
 // The winner of each cell that is done.
 SurveyTable heatTable(const HeatPicture& picture);
+
+enum class HeatShows {
+    Winner, // a letter and a colour for each schedule that wins somewhere, the most frequent first
+    Value,  // what the measure of the winner is
+};
+// The ids of its items are cells.
+Plot heatPlot(const HeatPicture& picture, ExploreMeasure measure, HeatShows shows);
 
 } // namespace stagewright

@@ -1,6 +1,11 @@
 #include "schedules/survey/line.h"
 
+#include <cmath>
+
+#include <fmt/format.h>
+
 #include "schedules/base/text.h"
+#include "schedules/library/registry.h"
 
 namespace stagewright {
 
@@ -37,6 +42,40 @@ SurveyTable lineTable(const LinesPicture& picture)
     return table;
 }
 
+Plot linePlot(const LinesPicture& picture, ExploreMeasure measure)
+{
+    constexpr PlotDash dashes[] = {PlotDash::Solid, PlotDash::Dash, PlotDash::DashDot, PlotDash::Dot};
+    Plot plot{fieldOf(picture.across).title, titleOf(measure), {}};
+    plot.legend = PlotLegend::LineEnds;
+    plot.nothing = "tick schedules in the table";
+    plot.up.least = 0;
+    if (measure != ExploreMeasure::StepTime) plot.up.scale = PlotScale::Share;
+    for (std::size_t i = 0; i < picture.schedules.size(); ++i) {
+        PlotSeries line{shownTitle(picture.schedules[i]), {}};
+        line.dash = dashes[i / 2 % std::size(dashes)];
+        line.size = 1.75;
+        line.dots = true;
+        for (std::size_t k = 0; k < picture.values.size(); ++k) {
+            const SweepRow& row = picture.row(i, k);
+            const double x = picture.values[k], y = row.good() ? measureOf(row, measure) : std::nan("");
+            PlotPoint point{x, y};
+            if (row.good() && !overCap(row, picture.question.with(picture.across, x)).empty())
+                point.shape = PlotShape::Ring;
+            line.points.push_back(std::move(point));
+            if (!row.good()) continue; // an unsupported shape interrupts the line
+            plot.items.push_back(PlotItem::at(
+                x, y,
+                fmt::format("{} at {}: {}, peak {}", line.title, valueText(picture.across, x), measureText(y, measure),
+                            fixedNumber(row.memoryValue(row.peak()), 1)),
+                static_cast<int>(k), static_cast<int>(i), static_cast<int>(i * picture.values.size() + k)));
+            plot.up.least = std::min(*plot.up.least, y);
+        }
+        plot.series.push_back(std::move(line));
+    }
+    if (plot.items.empty() && !picture.schedules.empty()) plot.nothing = "simulating…";
+    return plot;
+}
+
 namespace {
 
 std::vector<SurveyField> lineFields()
@@ -46,19 +85,6 @@ std::vector<SurveyField> lineFields()
     fields.push_back(parameterField("across", "Parameter across", "microbatches"));
     fields.push_back(measureField());
     return fields;
-}
-
-Plot linePlot(const LinesPicture& picture, ExploreMeasure measure)
-{
-    Plot plot{fieldOf(picture.across).title, titleOf(measure), {}};
-    for (std::size_t i = 0; i < picture.schedules.size(); ++i) {
-        PlotSeries line{picture.schedules[i], {}};
-        for (std::size_t k = 0; k < picture.values.size(); ++k)
-            if (const SweepRow& row = picture.row(i, k); row.good())
-                line.points.push_back({picture.values[k], measureOf(row, measure)});
-        if (!line.points.empty()) plot.series.push_back(std::move(line));
-    }
-    return plot;
 }
 
 Result<SurveyAnswer> lineAnswer(const SurveyQuestion& asked, const Progress& progress)

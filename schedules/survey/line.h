@@ -25,5 +25,7 @@ LinesPicture linesOf(const ExploreQuestion& question, ExploreParameter across, s
 // The points to simulate, in the order of `rows`.
 std::vector<Setup> pointsOf(const LinesPicture& picture);
 SurveyTable lineTable(const LinesPicture& picture); // of the rows that are done
+// A line for each schedule; hollow dots are over the cap. The ids of its items are rows.
+Plot linePlot(const LinesPicture& picture, ExploreMeasure measure);
 
 } // namespace stagewright

@@ -13,5 +13,9 @@ std::vector<Setup> memoryPoints(const ExploreQuestion& question);
 // Rows that no other one within the cap beats in both, stale weights left out; by rising peak.
 std::vector<std::size_t> memoryFrontier(const std::vector<SweepRow>& rows, const ExploreQuestion& question);
 SurveyTable memoryTable(const std::vector<SweepRow>& rows, const ExploreQuestion& question);
+// A point for each place with the schedules there, the frontier as a line, proven bounds dashed. The ids of its items are
+// rows; those at one place are below each other.
+Plot memoryPlot(const std::vector<SweepRow>& rows, const std::vector<ExploreBound>& bounds,
+                const ExploreQuestion& question, ExploreMeasure measure);
 
 } // namespace stagewright

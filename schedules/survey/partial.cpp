@@ -157,15 +157,25 @@ SurveyTable replicaTable(const CutAnswer& answer)
     return table;
 }
 
-Plot partialPlot(const CutAnswer& answer)
+std::string layerText(const CutLayer& layer, const CutQuestion& question)
 {
-    Plot plot{"Layer", "Replicas that send gradients", {{"contributors", {}, PlotMark::Bars}}};
-    for (const CutLayer& layer : answer.rows) {
-        plot.series[0].points.push_back(
-            {static_cast<double>(plot.acrossNames.size()), static_cast<double>(layer.contributors.size())});
-        plot.acrossNames.push_back(layer.name);
+    const std::string title = layer.name == "head"               ? "The head"
+                              : numberOf(layer.name).has_value() ? "Layer " + layer.name
+                                                                 : "The embedding";
+    std::vector<std::string> ranges; // neighbours as one
+    for (std::size_t i = 0; i < layer.contributors.size();) {
+        std::size_t last = i;
+        while (last + 1 < layer.contributors.size() && layer.contributors[last + 1] == layer.contributors[last] + 1)
+            ++last;
+        ranges.push_back(last == i ? std::to_string(layer.contributors[i])
+                                   : fmt::format("{}{}{}", layer.contributors[i], last > i + 1 ? " to " : ", ",
+                                                 layer.contributors[last]));
+        i = last + 1;
     }
-    return plot;
+    const std::size_t count = layer.contributors.size();
+    return fmt::format("{}: {} of {} replicas send gradients ({} {}). Its gradient is the mean over {} of the batch.",
+                       title, count, question.replicas, count == 1 ? "replica" : "replicas", joined(ranges),
+                       formatPercent(static_cast<double>(count) / question.replicas));
 }
 
 Result<SurveyAnswer> partialAnswer(const SurveyQuestion& asked, const Progress&)
@@ -176,10 +186,58 @@ Result<SurveyAnswer> partialAnswer(const SurveyQuestion& asked, const Progress&)
     return SurveyAnswer{.setup = question.setup(),
                         .tables = {contributorTable(answer, question), replicaTable(answer)},
                         .units = {},
-                        .plot = partialPlot(answer)};
+                        .plot = partialPlot(answer, question)};
 }
 
 } // namespace
+
+Plot partialPlot(const CutAnswer& answer, const CutQuestion& question)
+{
+    Plot counts{{}, "Replicas that send gradients", {}};
+    counts.nothing = answer.error;
+    counts.saysChoice = true;
+    if (answer.rows.empty()) return counts;
+    counts.title = meanBackward(answer, question) + ". Not synchronous training.";
+    counts.across.hidden = true;
+    counts.share = 0.45;
+    counts.up.most = static_cast<double>(answer.replicas.size());
+    Plot replicas{"Layer", "Replica; at the right, backward of a microbatch", {}};
+    replicas.up.downwards = true;
+    PlotSeries bars{"", {}, PlotMark::Bars, PlotInk{PlotHue::Communication}},
+        back{"goes back, sends its gradient", {}, PlotMark::Boxes, PlotInk{PlotHue::Backward}},
+        cuts{"the cut", {}, PlotMark::Boxes, PlotInk{PlotHue::Critical}},
+        only{"forward only", {}, PlotMark::Boxes, PlotInk{PlotHue::Forward, 0.22F}};
+    for (std::size_t i = 0; i < answer.rows.size(); ++i) {
+        const auto x = static_cast<double>(i);
+        bars.points.push_back({x, static_cast<double>(answer.rows[i].contributors.size())});
+        replicas.across.names.push_back(answer.rows[i].name);
+        counts.items.push_back(PlotItem::band(x - 0.5, x + 0.5, layerText(answer.rows[i], question),
+                                              static_cast<int>(i), static_cast<int>(i)));
+    }
+    const double end = static_cast<double>(answer.rows.size()) - 0.5;
+    for (std::size_t k = 0; k < answer.replicas.size(); ++k) {
+        const CutReplica& at = answer.replicas[k];
+        const auto first = std::find_if(answer.rows.begin(), answer.rows.end(),
+                                        [&](const CutLayer& row) { return row.layer >= at.cut; });
+        const double cut = static_cast<double>(first - answer.rows.begin()) - 0.5, y = static_cast<double>(k);
+        const auto box = [&](PlotSeries& series, double from, double to) {
+            PlotPoint point{from, y - 0.46};
+            point.toX = to;
+            point.toY = y + 0.46;
+            series.points.push_back(std::move(point));
+        };
+        box(only, -0.5, cut);
+        box(back, cut, end);
+        box(cuts, cut, cut);
+        replicas.up.names.push_back(fmt::format("replica {}", k));
+        replicas.up.notes.push_back(
+            fmt::format("{} · {}", formatPercent(at.back), formatDuration(at.forward + at.backward)));
+    }
+    counts.series = {std::move(bars)};
+    replicas.series = {std::move(only), std::move(back), std::move(cuts)};
+    counts.below.push_back(std::move(replicas));
+    return counts;
+}
 
 namespace surveys {
 extern const SurveyInfo partial;

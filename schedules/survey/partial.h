@@ -53,5 +53,8 @@ CutAnswer cutSurvey(const CutQuestion& question);
 // "Mean backward: (N+1)/(2N) = 5/8 = 62.5 %"; empty where there is no answer.
 std::string meanBackward(const CutAnswer& answer, const CutQuestion& question);
 SurveyTable contributorTable(const CutAnswer& answer, const CutQuestion& question);
+// By layer: above, how many replicas send gradients; below, which ones, with the cut of each. The ids of its items are rows
+// of the answer.
+Plot partialPlot(const CutAnswer& answer, const CutQuestion& question);
 
 } // namespace stagewright

@@ -1,13 +1,15 @@
 #include "schedules/survey/state.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 #include <fmt/format.h>
 
+#include "schedules/base/text.h"
 #include "schedules/library/registry.h"
 #include "schedules/model/analytic_costs.h"
-#include "schedules/model/memory_category.h"
+#include "schedules/model/memory_ink.h"
 #include "schedules/survey/explore_question.h"
 #include "schedules/timeline/timeline_of.h"
 
@@ -287,25 +289,20 @@ std::vector<SurveyField> stateFields()
     };
 }
 
-// The bars of the first schedule that can be simulated, by category.
-Plot statePlot(const std::vector<StateRow>& rows)
+constexpr double mostAbove = 3; // a limit more than so many times the bars is named, not drawn
+
+// The bars of 1F1B, or else of the first schedule that can be simulated, and the grid below them.
+Plot statePlot(const std::vector<StateRow>& rows, const StateQuestion& question)
 {
-    const auto row = std::find_if(rows.begin(), rows.end(), [](const StateRow& one) {
-        return std::any_of(one.cells.begin(), one.cells.end(), [](const StateCell& cell) { return cell.good(); });
-    });
-    Plot plot{"", "", {}};
-    if (row == rows.end()) return plot;
-    plot.up = fmt::format("Memory of the fullest rank: {}, GiB", row->schedule);
-    for (std::size_t level = 0; level < row->cells.size(); ++level) plot.acrossNames.push_back(zeroTitle(level));
-    for (const MemoryCategory category : stackedCategories) {
-        PlotSeries bars{std::string(traitsOf(category).title), {}, PlotMark::Bars};
-        for (std::size_t level = 0; level < row->cells.size(); ++level)
-            if (const Bytes bytes = row->cells[level].held[static_cast<std::size_t>(category)];
-                row->cells[level].good() && bytes > 0)
-                bars.points.push_back({static_cast<double>(level), static_cast<double>(bytes) / (1 << 30)});
-        if (!bars.points.empty()) plot.series.push_back(std::move(bars));
-    }
-    return plot;
+    const auto good = [](const StateRow& row) {
+        return std::any_of(row.cells.begin(), row.cells.end(), [](const StateCell& cell) { return cell.good(); });
+    };
+    auto row = std::find_if(rows.begin(), rows.end(),
+                            [&](const StateRow& one) { return one.schedule == "1f1b" && good(one); });
+    if (row == rows.end()) row = std::find_if(rows.begin(), rows.end(), good);
+    if (row == rows.end()) return {};
+    Plot plot = stateBars(*row, question);
+    return stateWhole(std::move(plot), stateGrid(rows, question));
 }
 
 Result<SurveyAnswer> stateAnswer(const SurveyQuestion& asked, const Progress& progress)
@@ -316,11 +313,126 @@ Result<SurveyAnswer> stateAnswer(const SurveyQuestion& asked, const Progress& pr
     return SurveyAnswer{.setup = question.setup(),
                         .tables = {stateTable(rows, question)},
                         .units = {},
-                        .plot = statePlot(rows),
+                        .plot = statePlot(rows, question),
                         .complete = !progress.cancelled()};
 }
 
 } // namespace
+
+std::string stateText(const StateRow& row, std::size_t level, const StateQuestion& question)
+{
+    const StateCell& cell = row.cells[level];
+    const std::string name = fmt::format("{}, {}", shownTitle(row.schedule), zeroTitle(level));
+    if (!cell.done) return name;
+    if (!cell.good()) return fmt::format("{}: {}", name, cell.error);
+    std::string text = fmt::format("{}: a step takes {}; rank {} holds {}", name, formatDuration(cell.step), cell.rank,
+                                   formatBytes(cell.peak()));
+    std::vector<std::string> parts;
+    for (const MemoryCategory category : stackedCategories)
+        if (const Bytes bytes = cell.held[static_cast<std::size_t>(category)]; bytes > 0)
+            parts.push_back(lowered(traitsOf(category).title) + " " + formatBytes(bytes));
+    if (!parts.empty()) text += ": " + joined(parts);
+    text += fmt::format(". It receives {} in gathers and {} in reductions a step.",
+                        formatBytes(static_cast<Bytes>(cell.gathered)), formatBytes(static_cast<Bytes>(cell.reduced)));
+    if (cell.over(question))
+        text += fmt::format(" A rank has {}: it does not fit.", formatBytes(static_cast<Bytes>(question.capacity())));
+    return text;
+}
+
+Plot stateBars(const StateRow& row, const StateQuestion& question)
+{
+    Plot plot;
+    plot.title = "Memory of the fullest rank: " + shownTitle(row.schedule);
+    plot.up.scale = PlotScale::Bytes;
+    plot.legend = PlotLegend::Right;
+    plot.nothing = "simulating…";
+    const double capacity = question.capacity();
+    double most = 0;
+    PlotSeries totals{"", {}, PlotMark::Bars}, over{"", {}, PlotMark::Levels, PlotInk{PlotHue::Critical}};
+    over.hatched = true;
+    for (std::size_t level = 0; level < row.cells.size(); ++level) {
+        const StateCell& cell = row.cells[level];
+        const auto x = static_cast<double>(level);
+        plot.across.names.push_back(zeroTitle(level) + (cell.done && !cell.good() ? " (none)" : ""));
+        plot.items.push_back(
+            PlotItem::band(x - 0.5, x + 0.5, stateText(row, level, question), static_cast<int>(level)));
+        if (!cell.good()) continue;
+        most = std::max(most, static_cast<double>(cell.peak()));
+        totals.points.push_back({x, 0, formatBytes(cell.peak())});
+        if (cell.over(question)) over.points.push_back({x, capacity});
+    }
+    for (const MemoryCategory category : stackedCategories) {
+        PlotSeries bars{std::string(traitsOf(category).title), {}, PlotMark::Bars, inkOf(category)};
+        for (std::size_t level = 0; level < row.cells.size(); ++level)
+            if (const Bytes bytes = row.cells[level].held[static_cast<std::size_t>(category)];
+                row.cells[level].good() && bytes > 0)
+                bars.points.push_back({static_cast<double>(level), static_cast<double>(bytes), formatBytes(bytes)});
+        if (!bars.points.empty()) plot.series.push_back(std::move(bars));
+    }
+    if (most <= 0) return plot;
+    plot.series.push_back(std::move(totals));
+    plot.series.push_back(std::move(over));
+    const std::string has = formatBytes(static_cast<Bytes>(capacity));
+    if (capacity > mostAbove * most) // too far above the bars to be drawn
+        plot.title += fmt::format(" (a rank has {})", has);
+    else if (capacity > 0)
+        plot.rules.push_back({capacity, false, "a rank has " + has});
+    return plot;
+}
+
+Plot stateWhole(Plot bars, Plot grid)
+{
+    const double high = 60 + 17 * static_cast<double>(grid.up.names.size()); // its rows can be read
+    bars.share = 230;
+    grid.share = high;
+    bars.tall = std::max(1.0, (bars.share + high) / 560);
+    bars.below = {std::move(grid)};
+    return bars;
+}
+
+Plot stateGrid(const std::vector<StateRow>& rows, const StateQuestion& question)
+{
+    Plot plot{{}, "Step time · memory", {}};
+    plot.legend = PlotLegend::None;
+    plot.nothing = "simulating…";
+    plot.across.aboveArea = plot.up.downwards = true;
+    for (std::size_t level = 0; level < 4; ++level) plot.across.names.push_back(zeroTitle(level));
+    Nanos least = std::numeric_limits<Nanos>::max(), most = 0;
+    for (const StateRow& row : rows)
+        for (const StateCell& cell : row.cells)
+            if (cell.good() && !cell.over(question)) {
+                least = std::min(least, cell.step);
+                most = std::max(most, cell.step);
+            }
+    PlotSeries fits{"fits", {}, PlotMark::Cells},
+        over{"does not fit", {}, PlotMark::Cells, PlotInk{PlotHue::IdleHatch}},
+        none{"", {}, PlotMark::Cells, PlotInk{PlotHue::Idle}};
+    over.hatched = true;
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+        plot.up.names.push_back(shownTitle(rows[r].schedule));
+        for (std::size_t level = 0; level < rows[r].cells.size(); ++level) {
+            const StateCell& cell = rows[r].cells[level];
+            PlotPoint point{static_cast<double>(level), static_cast<double>(r), cell.done ? "–" : "…"};
+            plot.items.push_back(PlotItem::cell(static_cast<int>(level), static_cast<int>(r),
+                                                stateText(rows[r], level, question), static_cast<int>(4 * r + level)));
+            if (cell.good()) {
+                const std::string time = formatDuration(cell.step);
+                point.name = fmt::format("{} · {}\n{}", time, formatBytes(cell.peak()), time);
+            }
+            if (cell.good() && !cell.over(question)) {
+                const double part = static_cast<double>(cell.step - least) / static_cast<double>(most - least);
+                point.ink = PlotInk{PlotHue::Accent, static_cast<float>(most > least ? 0.08 + 0.5 * part : 0.2)};
+                fits.points.push_back(std::move(point));
+                continue;
+            }
+            if (cell.good()) over.points.push_back(point);
+            if (cell.good()) point.name.clear();
+            none.points.push_back(std::move(point));
+        }
+    }
+    plot.series = {std::move(none), std::move(fits), std::move(over)};
+    return plot;
+}
 
 namespace surveys {
 extern const SurveyInfo state;

@@ -61,6 +61,12 @@ std::vector<StateRow> stateSurvey(const StateQuestion& question, const std::vect
 std::vector<std::string> stateSchedules(); // the library's with its variants, without those that search
 std::string zeroTitle(std::size_t level);  // "ZeRO 1: optimizer"
 SurveyTable stateTable(const std::vector<StateRow>& rows, const StateQuestion& question); // of cells that are done
+// The four stages of one schedule as stacked bars against the memory of a rank.
+Plot stateBars(const StateRow& row, const StateQuestion& question);
+// Time and memory of every schedule; cells over the memory are hatched. The ids of its items are row · 4 + stage.
+Plot stateGrid(const std::vector<StateRow>& rows, const StateQuestion& question);
+Plot stateWhole(Plot bars, Plot grid); // both in one, the grid below
+std::string stateText(const StateRow& row, std::size_t level, const StateQuestion& question); // a cell in sentences
 // Memory categories from the axis of a chart up: state first, then what a step needs besides.
 inline constexpr std::array stackedCategories{
     MemoryCategory::Optimizer, MemoryCategory::Gradients,   MemoryCategory::Weights,   MemoryCategory::Gathered,

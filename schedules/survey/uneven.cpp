@@ -472,33 +472,6 @@ std::vector<SurveyField> unevenFields()
     };
 }
 
-// Two bars for each rank, its share of the batch and of the state, division by division.
-Plot unevenPlot(const MixedAnswer& answer, const MixedQuestion& question)
-{
-    Plot plot{"Ranks, by division", "Share", {}};
-    const auto slots = static_cast<double>(3 * question.speeds.size() + 1);
-    std::vector<PlotSeries> series{{"share of the batch", {}, PlotMark::Bars},
-                                   {"share of the state", {}, PlotMark::Bars},
-                                   {"share of the speed", {}, PlotMark::Points},
-                                   {"room in its memory", {}, PlotMark::Points}};
-    for (std::size_t rule = 0; rule < mixedRuleCount; ++rule) {
-        plot.acrossNames.resize(static_cast<std::size_t>(slots) * (rule + 1));
-        for (std::size_t rank = 0; rank < answer.divisions[rule].ranks.size(); ++rank) {
-            const MixedRank& at = answer.divisions[rule].ranks[rank];
-            const double place = static_cast<double>(rule) * slots + static_cast<double>(3 * rank);
-            plot.acrossNames[static_cast<std::size_t>(place)] =
-                rank == 0 ? titleOf(static_cast<MixedRule>(rule)) + ", rank 0" : std::to_string(rank);
-            series[0].points.push_back({place, static_cast<double>(at.samples) / question.batch});
-            series[1].points.push_back({place + 1, at.share});
-            series[2].points.push_back({place, question.speedShare(rank)});
-            series[3].points.push_back({place + 1, std::clamp(at.limit, 0.0, 1.0)});
-        }
-    }
-    for (PlotSeries& one : series)
-        if (!one.points.empty()) plot.series.push_back(std::move(one));
-    return plot;
-}
-
 Result<SurveyAnswer> unevenAnswer(const SurveyQuestion& asked, const Progress& progress)
 {
     STAGEWRIGHT_TRY(const MixedQuestion question, MixedQuestion::of(asked));
@@ -512,6 +485,77 @@ Result<SurveyAnswer> unevenAnswer(const SurveyQuestion& asked, const Progress& p
 }
 
 } // namespace
+
+namespace {
+
+std::string rankText(const MixedDivision& division, MixedRule rule, std::size_t rank, const MixedQuestion& question)
+{
+    const std::string name = fmt::format("{}, rank {}", titleOf(rule), rank);
+    if (!division.good()) return fmt::format("{}: {}", name, division.error);
+    const MixedRank& at = division.ranks[rank];
+    std::string text = fmt::format("{} (speed {}): {} of {} samples ({}), computes {} of a step of {}; owns {} of the "
+                                   "state. ",
+                                   name, fixedNumber(question.speeds[rank], 2), at.samples, question.batch,
+                                   formatPercent(static_cast<double>(at.samples) / question.batch),
+                                   formatDuration(at.compute), formatDuration(division.step), formatPercent(at.share));
+    text += at.limit <= 0 ? "Its activations and gathered weights alone do not fit."
+                          : fmt::format("Its activations leave room for {}.", formatPercent(std::min(1.0, at.limit)));
+    const auto gigabytes = [](Bytes bytes) { return fixedNumber(static_cast<double>(bytes) / 1e9, 1) + " GB"; };
+    return text + (at.over() ? fmt::format(" It needs {} and has {}.", gigabytes(at.peak), gigabytes(at.memory))
+                             : fmt::format(" Its peak is {} of {}.", gigabytes(at.peak), gigabytes(at.memory)));
+}
+
+} // namespace
+
+Plot unevenPlot(const MixedAnswer& answer, const MixedQuestion& question)
+{
+    Plot plot{"Rank", {}, {}};
+    plot.up.scale = PlotScale::Share;
+    plot.saysChoice = true;
+    plot.nothing = answer.error.empty() ? "simulating…" : answer.error;
+    if (!answer.error.empty()) return plot;
+    const std::size_t ranks = question.speeds.size();
+    PlotSeries batch{"share of the batch", {}, PlotMark::Bars, PlotInk{PlotHue::Forward}},
+        speed{"share of the speed", {}, PlotMark::Levels, PlotInk{PlotHue::Text}},
+        state{"share of the state", {}, PlotMark::Bars, PlotInk{PlotHue::Optimizer}},
+        room{"room in its memory", {}, PlotMark::Levels, PlotInk{PlotHue::Critical}},
+        over{"", {}, PlotMark::Levels, PlotInk{PlotHue::Critical}};
+    state.group = room.group = over.group = 1;
+    over.hatched = true;
+    double most = 0.05;
+    for (std::size_t rule = 0; rule < mixedRuleCount; ++rule) {
+        const MixedDivision& division = answer.divisions[rule];
+        const double first = static_cast<double>(rule * (ranks + 1));
+        const auto full = std::count_if(division.ranks.begin(), division.ranks.end(),
+                                        [](const MixedRank& rank) { return rank.over(); });
+        plot.groups.push_back({first - 0.45,
+                               first + static_cast<double>(ranks) - 0.55,
+                               titleOf(static_cast<MixedRule>(rule)),
+                               !division.good()
+                                   ? division.error
+                                   : formatDuration(division.step) + (full == 0 ? ", fits" : ", but does not fit"),
+                               {full == 0 ? PlotHue::Secondary : PlotHue::Critical}});
+        for (std::size_t rank = 0; rank < ranks; ++rank) {
+            const double x = first + static_cast<double>(rank);
+            plot.across.names.push_back(std::to_string(rank));
+            plot.items.push_back(
+                PlotItem::band(x - 0.5, x + 0.5, rankText(division, static_cast<MixedRule>(rule), rank, question),
+                               static_cast<int>(rule * ranks + rank), static_cast<int>(rule * ranks + rank)));
+            if (!division.good()) continue;
+            const MixedRank& at = division.ranks[rank];
+            batch.points.push_back({x, static_cast<double>(at.samples) / question.batch});
+            speed.points.push_back({x, question.speedShare(rank)});
+            state.points.push_back({x, at.share});
+            room.points.push_back({x, std::max(0.0, at.limit)});
+            if (at.over()) over.points.push_back({x, at.limit});
+            most = std::max({most, batch.points.back().y, at.share, question.speedShare(rank)});
+        }
+        if (rule + 1 < mixedRuleCount) plot.across.names.emplace_back(); // between the divisions
+    }
+    plot.up.most = std::min(1.0, most) * 1.12;
+    plot.series = {std::move(batch), std::move(speed), std::move(state), std::move(room), std::move(over)};
+    return plot;
+}
 
 namespace surveys {
 extern const SurveyInfo uneven;

@@ -84,5 +84,8 @@ std::vector<std::int64_t> levelled(const std::vector<std::int64_t>& limits, std:
 // layers), and a few simulations.
 MixedAnswer mixedSurvey(const MixedQuestion& question, const Progress& progress = {});
 SurveyTable unevenTable(const MixedAnswer& answer, const MixedQuestion& question); // rank by rank of each division
+// Two bars for each rank, its share of the batch and of the state, with their limits, division by division. The ids of its
+// items count the ranks of the divisions in turn.
+Plot unevenPlot(const MixedAnswer& answer, const MixedQuestion& question);
 
 } // namespace stagewright

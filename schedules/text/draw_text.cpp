@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "schedules/base/step_number.h"
+#include "schedules/base/ticks.h"
 #include "schedules/model/kinds.h"
 
 namespace stagewright {
@@ -170,11 +171,7 @@ std::string Picture::ruler() const
 {
     const double unit = timeline.timeUnit() > 1 ? static_cast<double>(timeline.timeUnit()) : 1.0;
     const double total = static_cast<double>(end - begin) / unit;
-    const double wanted = total * 10.0 / static_cast<double>(width);
-    const double power = std::pow(10.0, std::floor(std::log10(wanted)));
-    double stepSize = 10 * power;
-    for (double factor : {5.0, 2.0, 1.0})
-        if (factor * power >= wanted) stepSize = factor * power;
+    const double stepSize = roundStep(total * 10.0 / static_cast<double>(width)).size;
     std::string out;
     std::size_t at = 0; // columns written
     for (int i = 0;; ++i) {

@@ -16,6 +16,7 @@
 #include "widgets/compare/op_table.h"
 #include "widgets/compare/waterfall_chart.h"
 #include "widgets/panel/side_panel.h"
+#include "widgets/plot/plot_widget.h"
 #include "widgets/timeline/timeline_view.h"
 #include "window_fixture.h"
 
@@ -86,7 +87,7 @@ private slots:
         QVERIFY(compare(window, {{a, 1}, {a, 2}}));
         for (const int kind : {0, 1}) {
             window.workspace().feature<CompareController>()->panel()->waterfallKind()->setCurrentIndex(kind);
-            const auto& bars = window.workspace().feature<CompareController>()->panel()->waterfall()->bars();
+            const auto& bars = window.workspace().feature<CompareController>()->panel()->bars();
             QVERIFY(bars.size() >= 3);
             QVERIFY(bars.front().total && bars.back().total);
             Nanos now = bars.front().to;

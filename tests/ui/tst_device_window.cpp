@@ -8,9 +8,9 @@
 #include "gpu_step.h"
 #include "tests/ui/window_fixture.h"
 #include "widgets/device/device_panel.h"
-#include "widgets/device/roofline_plot.h"
 #include "widgets/document/figure_table.h"
 #include "widgets/panel/panel_parts.h"
+#include "widgets/plot/plot_widget.h"
 #include "widgets/record/record_dialog.h"
 #include "widgets/record/record_process.h"
 #include "widgets/table_copy.h"
@@ -89,7 +89,7 @@ private slots:
         QCOMPARE(rows.model()->rowCount(), 2);
         QVERIFY(panel().plot()->isVisible());
         QVERIFY(panel().plot()->accessibleDescription().contains(QStringLiteral("F: ")));
-        const QPointF at = panel().plot()->placeOf(0);
+        const QPointF at = panel().plot()->itemRect(0).center();
         QVERIFY(QRectF(panel().plot()->rect()).contains(at));
         const QImage picture = panel().plot()->grab().toImage();
         const QPoint pixel = (at + QPointF(0, 6)).toPoint() * picture.devicePixelRatio(); // below its letter

@@ -11,6 +11,7 @@
 #include "tests/ui/window_fixture.h"
 #include "traces/analysis/step_context.h"
 #include "widgets/panel/side_panel.h"
+#include "widgets/plot/plot_widget.h"
 #include "widgets/timeline/timeline_view.h"
 #include "widgets/tools/residual_panel.h"
 #include "widgets/tools/what_if_panel.h"
@@ -318,8 +319,8 @@ private slots:
         QCOMPARE(timeline.nameOf(timeline.spans()[m_window->workspace().viewState()->selected().span]),
                  std::string("0B0"));
         m_window->workspace().viewState()->clearSelection();
-        auto* marks = static_cast<ResidualPlot*>(plot);
-        QTest::mouseClick(plot, Qt::LeftButton, {}, marks->placeOf(4).toPoint());
+        auto* marks = static_cast<PlotWidget*>(plot);
+        QTest::mouseClick(plot, Qt::LeftButton, {}, marks->itemRect(4).center().toPoint());
         QCOMPARE(timeline.nameOf(timeline.spans()[m_window->workspace().viewState()->selected().span]),
                  std::string("0B0"));
         // Predicted from the costs of the other run.

@@ -12,9 +12,9 @@
 #include "traces/report/run_document.h"
 #include "traces/report/table_document.h"
 #include "widgets/document/figure_table.h"
-#include "widgets/panel/panel_parts.h"
-#include "widgets/document/curve_plot.h"
 #include "widgets/document/section_view.h"
+#include "widgets/panel/panel_parts.h"
+#include "widgets/plot/plot_widget.h"
 
 using namespace stagewright;
 

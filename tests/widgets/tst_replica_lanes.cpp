@@ -336,8 +336,9 @@ private slots:
         view.resize(900, 700);
         question.memory = static_cast<double>(rows[0].cells[1].peak()); // nothing shared does not fit
         view.setRows(std::make_shared<const std::vector<StateRow>>(rows), question);
-        QVERIFY(view.picture()->over(rows[0].cells[0]) && !view.picture()->over(rows[0].cells[1]));
-        QVERIFY(view.picture()->textOf(0, 0).contains(QStringLiteral("does not fit")));
+        QVERIFY(rows[0].cells[0].over(question) && !rows[0].cells[1].over(question));
+        QVERIFY(view.picture()->grid()->textOf(0).contains(QStringLiteral("does not fit")));
+        QCOMPARE(view.picture()->grid()->accessibleDescription(), view.picture()->grid()->textOf(0));
         for (const Theme* theme : {&Theme::light(), &Theme::darkTheme()}) {
             view.setTheme(*theme);
             const QImage image = view.grab().toImage();
@@ -346,11 +347,12 @@ private slots:
                 for (int x = 0; x < image.width(); x += 3) colours.insert(image.pixel(x, y));
             QVERIFY(colours.size() > 12);
         }
-        QTest::keyClick(view.picture(), Qt::Key_Down);
-        QTest::keyClick(view.picture(), Qt::Key_Right);
+        QTest::keyClick(view.picture()->grid(), Qt::Key_Down);
+        QTest::keyClick(view.picture()->grid(), Qt::Key_Right);
         QVERIFY(view.picture()->row() == 1 && view.picture()->level() == 1);
         QSignalSpy opened(view.picture(), &StatePicture::activated);
-        QTest::keyClick(view.picture(), Qt::Key_Return);
+        QCOMPARE(view.picture()->bars()->plot().title, std::string("Memory of the fullest rank: GPipe"));
+        QTest::keyClick(view.picture()->grid(), Qt::Key_Return);
         QCOMPARE(opened.at(0).at(0).toString(), QStringLiteral("gpipe"));
         QSignalSpy asked(&view, &StateView::questionChanged);
         view.replicas()->setValue(5);

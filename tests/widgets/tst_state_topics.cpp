@@ -7,8 +7,7 @@
 #include "schedules/timeline/timeline_of.h"
 #include "traces/analysis/analysis_registry.h"
 #include "traces/analysis/step_context.h"
-#include "widgets/explore/cut_picture.h"
-#include "widgets/explore/mixed_picture.h"
+#include "widgets/explore/state_view.h"
 
 using namespace stagewright;
 
@@ -55,35 +54,38 @@ private slots:
 
     void picturesByKeyboardMouseAndTable()
     {
-        MixedPicture mixed;
-        mixed.resize(700, 400);
-        QCOMPARE(mixed.marks(), 0);
-        mixed.setAnswer(std::make_shared<const MixedAnswer>(mixedSurvey(mixedCluster())), mixedCluster());
-        QCOMPARE(mixed.marks(), 9);
-        CutPicture cuts;
-        cuts.resize(700, 400);
-        const CutQuestion question{"gpt-6.2b", "a100", 4, "0,8,15,22"};
-        cuts.setAnswer(cutSurvey(question), question);
-        QCOMPARE(cuts.marks(), 32);
-        for (CursorPicture* picture : {static_cast<CursorPicture*>(&mixed), static_cast<CursorPicture*>(&cuts)}) {
-            picture->show();
+        StateView view;
+        view.resize(900, 600);
+        view.show();
+        view.setTopic(StateTopic::Mixed);
+        PlotWidget& mixed = *view.mixed();
+        QCOMPARE(mixed.items(), 0);
+        view.setMixed(std::make_shared<const MixedAnswer>(mixedSurvey(mixedCluster())), mixedCluster());
+        QCOMPARE(mixed.items(), 9);
+        PlotWidget& cuts = *view.cuts();
+        view.setTopic(StateTopic::Cuts);
+        view.replicas()->setValue(2); // four
+        view.cutsField()->setText("0,8,15,22");
+        QCOMPARE(cuts.items(), 32);
+        for (PlotWidget* picture : {&mixed, &cuts}) {
+            view.setTopic(picture == &mixed ? StateTopic::Mixed : StateTopic::Cuts);
             picture->setFocus();
             QTest::keyClick(picture, Qt::Key_Right);
-            QCOMPARE(picture->cursor(), 1);
+            QCOMPARE(picture->chosen(), 1);
             QTest::keyClick(picture, Qt::Key_End);
-            QCOMPARE(picture->cursor(), picture->marks() - 1);
+            QCOMPARE(picture->chosen(), picture->items() - 1);
             QTest::keyClick(picture, Qt::Key_Right); // stays
-            QCOMPARE(picture->cursor(), picture->marks() - 1);
+            QCOMPARE(picture->chosen(), picture->items() - 1);
             QTest::keyClick(picture, Qt::Key_Home);
-            QCOMPARE(picture->cursor(), 0);
-            for (int mark = 1; mark < picture->marks(); ++mark)
-                QVERIFY(!picture->markRect(mark)
+            QCOMPARE(picture->chosen(), 0);
+            for (int mark = 1; mark < picture->items(); ++mark)
+                QVERIFY(!picture->itemRect(mark)
                              .adjusted(1, 1, -1, -1)
-                             .intersects(picture->markRect(mark - 1).adjusted(1, 1, -1, -1)));
-            QTest::mouseClick(picture, Qt::LeftButton, {}, picture->markRect(4).center().toPoint());
-            QCOMPARE(picture->cursor(), 4);
+                             .intersects(picture->itemRect(mark - 1).adjusted(1, 1, -1, -1)));
+            QTest::mouseClick(picture, Qt::LeftButton, {}, picture->itemRect(4).center().toPoint());
+            QCOMPARE(picture->chosen(), 4);
             QCOMPARE(picture->accessibleDescription(), picture->textOf(4));
-            QCOMPARE(copyableTable(picture).rows.size(), picture->marks());
+            QCOMPARE(copyableTable(picture).rows.size(), picture->items());
             QImage light, dark;
             for (const bool isDark : {false, true}) {
                 picture->setTheme(Theme::named(isDark));
@@ -95,10 +97,13 @@ private slots:
         QVERIFY(mixed.textOf(6).contains("Its peak is"));
         QVERIFY(cuts.textOf(0).contains("1 of 4 replicas"));
         QVERIFY(cuts.textOf(31).contains("replicas 0 to 3"));
-        QVERIFY(cuts.meanText().contains("(N+1)/(2N) = 5/8 = 62.5"));
-        mixed.setError("speeds: 'x' is not a speed");
-        QCOMPARE(mixed.marks(), 0);
-        QVERIFY(mixed.table().isEmpty());
+        view.cutsField()->clear();
+        QVERIFY(QString::fromStdString(cuts.plot().title).contains("(N+1)/(2N) = 5/8 = 62.5"));
+        view.setMixedError("speeds: 'x' is not a speed");
+        QCOMPARE(mixed.items(), 0);
+        QCOMPARE(mixed.plot().nothing, std::string("speeds: 'x' is not a speed"));
+        view.setTopic(StateTopic::Mixed);
+        QVERIFY(view.answer().rows.empty());
     }
 };
 

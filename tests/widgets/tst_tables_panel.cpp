@@ -7,7 +7,8 @@
 #include "traces/report/table_curves.h"
 #include "traces/run/simulated_run.h"
 #include "widgets/document/figure_table.h"
-#include "widgets/document/curve_plot.h"
+#include "widgets/plot/plot_widget.h"
+#include "widgets/table_copy.h"
 #include "widgets/tables/tables_panel.h"
 
 using namespace stagewright;
@@ -60,17 +61,17 @@ private slots:
         panel.setTables(tablesOfRun(true), {});
         panel.choose(QStringLiteral("loss_curves"));
         panel.show();
-        CurvePlot* plot = panel.plot();
+        PlotWidget* plot = panel.plot();
         QVERIFY(plot != nullptr && plot->isVisible());
         QVERIFY(panel.table() != nullptr && panel.table()->isVisible());
         QVERIFY(plot->geometry().bottom() <= panel.table()->geometry().top() + 1);
-        QCOMPARE(plot->marks(), 3);
+        QCOMPARE(plot->items(), 3);
         plot->setFocus();
         QTest::keyClick(plot, Qt::Key_End);
-        QCOMPARE(plot->textOf(plot->cursor()), QStringLiteral("Step 3: loss 3.750, synchronous 3.500"));
+        QCOMPARE(plot->textOf(plot->chosen()), QStringLiteral("Step 3: loss 3.750, synchronous 3.500"));
         QCOMPARE(plot->accessibleDescription(), plot->textOf(2));
-        QTest::mouseClick(plot, Qt::LeftButton, {}, plot->markRect(1).center().toPoint());
-        QCOMPARE(plot->cursor(), 1);
+        QTest::mouseClick(plot, Qt::LeftButton, {}, plot->itemRect(1).center().toPoint());
+        QCOMPARE(plot->chosen(), 1);
         QCOMPARE(copyableTable(plot).rows.size(), 3);
         panel.setTheme(Theme::light());
         const QImage light = plot->grab().toImage();

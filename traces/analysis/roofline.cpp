@@ -1,14 +1,17 @@
 #include "traces/analysis/roofline.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include <fmt/format.h>
 
+#include "schedules/base/quantity.h"
 #include "schedules/base/text.h"
 #include "schedules/model/kinds.h"
 #include "traces/analysis/analysis_registry.h"
 #include "traces/analysis/step_context.h"
+#include "traces/plot/kind_ink.h"
 #include "traces/run/run_facts.h"
 
 namespace stagewright {
@@ -116,6 +119,50 @@ Result<std::vector<RooflineRow>> rooflineOf(const StepContext& context)
     all.reserve(rows.size());
     for (const auto& [kind, row] : rows) all.push_back(row);
     return all;
+}
+
+Plot rooflinePlot(const std::vector<RooflineRow>& rows, const Ceilings& ceilings)
+{
+    Plot plot{"FLOP/byte", "TFLOP/s", {}};
+    plot.across.scale = plot.up.scale = PlotScale::Log10;
+    plot.legend = PlotLegend::None;
+    const double top = ceilings.flops * 1e-12, slope = ceilings.bytesPerSecond * 1e-12, ridge = top / slope;
+    const auto named = [](const char* title, PlotHue hue) {
+        return PlotSeries{title, {}, PlotMark::Points, PlotInk{hue}, {}, PlotShape::None};
+    };
+    PlotSeries roof{"ceilings of the device", {}, PlotMark::Line, PlotInk{PlotHue::Critical}},
+        kinds{"kinds of ops", {}, PlotMark::Points}, limits = named("", PlotHue::Critical),
+                                                     reached = named("", PlotHue::Text);
+    kinds.size = 8;
+    kinds.named = false; // their letters are in the marks
+    double left = ridge, right = ridge, low = top;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        const RooflineRow& row = rows[i];
+        const double x = row.intensity(), y = row.achieved() * 1e-12;
+        if (x <= 0 || y <= 0) continue;
+        left = std::min(left, x);
+        right = std::max(right, x);
+        low = std::min(low, y);
+        const std::string kind(ruleOf(row.kind).text);
+        kinds.points.push_back({x, y, kind, inkOf(row.kind)});
+        reached.points.push_back({x, y, formatPercent(row.share(ceilings), 0)});
+        plot.items.push_back(
+            PlotItem::at(x, y,
+                         fmt::format("{}: {} TFLOP/s at {} FLOP/byte, {} of the device's limit", kind,
+                                     fixedNumber(y, 2), fixedNumber(x, 1), formatPercent(row.share(ceilings))),
+                         static_cast<int>(i), 0, static_cast<int>(i)));
+    }
+    // Half a decade of room around the points and the ridge, where the two ceilings meet.
+    plot.across.least = std::pow(10, std::floor(std::log10(left) - 0.3));
+    plot.across.most = std::pow(10, std::ceil(std::log10(right) + 0.3));
+    plot.up.least = std::pow(10, std::floor(std::log10(low) - 0.3));
+    plot.up.most = std::pow(10, std::ceil(std::log10(top) + 0.1));
+    roof.points = {{*plot.across.least, *plot.across.least * slope}, {ridge, top}, {*plot.across.most, top}};
+    limits.points.push_back({std::sqrt(ridge * *plot.across.most), top, fixedNumber(top, 1) + " TFLOP/s"});
+    const double middle = std::sqrt(std::max(*plot.across.least, *plot.up.least / slope) * ridge);
+    limits.points.push_back({middle, middle * slope, fixedNumber(ceilings.bytesPerSecond * 1e-9, 0) + " GB/s"});
+    plot.series = {std::move(roof), std::move(limits), std::move(kinds), std::move(reached)};
+    return plot;
 }
 
 namespace analyses {

@@ -6,6 +6,7 @@
 
 #include <vector>
 
+#include "schedules/base/plot.h"
 #include "schedules/model/analytic_costs.h"
 #include "traces/run/run.h"
 
@@ -41,5 +42,7 @@ OpWork workOf(OpKind kind, const StageShape& stage, double elementBytes = 4);
 // Usage error if the run's model is unknown; Unavailable if its environment has no ceilings.
 Result<Ceilings> ceilingsOf(const Run& run);
 Result<std::vector<RooflineRow>> rooflineOf(const StepContext& context); // of a run
+// What each kind of op reaches, a mark with its letter under the two ceilings; both axes logarithmic.
+Plot rooflinePlot(const std::vector<RooflineRow>& rows, const Ceilings& ceilings);
 
 } // namespace stagewright

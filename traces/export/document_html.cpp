@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "traces/export/plot_svg.h"
 #include "traces/export/timeline_svg.h"
+#include "traces/plot/plot_files.h"
 
 namespace stagewright::document {
 

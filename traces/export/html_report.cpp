@@ -14,6 +14,7 @@
 #include "traces/export/timeline_svg.h"
 #include "traces/format/atomic_file.h"
 #include "traces/format/format_registry.h"
+#include "traces/plot/svg_colours.h"
 #include "traces/report/run_document.h"
 #include "traces/report/table_document.h"
 #include "traces/run/run_facts.h"

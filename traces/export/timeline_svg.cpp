@@ -9,11 +9,12 @@
 #include <fmt/format.h>
 
 #include "schedules/base/quantity.h"
-#include "schedules/base/shown_text.h"
 #include "schedules/base/text.h"
+#include "schedules/base/ticks.h"
 #include "schedules/model/kinds.h"
 #include "traces/analysis/bubbles.h"
 #include "traces/analysis/memory.h"
+#include "traces/plot/svg_colours.h"
 
 namespace stagewright {
 namespace {
@@ -84,13 +85,9 @@ std::string rulerSvg(const TimePlot& plot, double bottom, Nanos unit)
                          : least >= 1e2 ? 1e3
                                         : 1;
     const char* name = unit != 1 ? "units" : scale == 1e9 ? "s" : scale == 1e6 ? "ms" : scale == 1e3 ? "µs" : "ns";
-    double step = std::pow(10, std::floor(std::log10(least / scale)));
-    for (const double factor : {1.0, 2.0, 5.0, 10.0})
-        if (step * factor * scale >= least) {
-            step *= factor;
-            break;
-        }
-    const int decimals = std::max(0, static_cast<int>(std::ceil(-std::log10(step) - 1e-9)));
+    const RoundStep round = roundStep(least / scale);
+    const double step = round.size;
+    const int decimals = round.decimals();
     std::string text;
     for (int i = 0; i * step * scale <= static_cast<double>(plot.duration); ++i) {
         const double x = plot.x(plot.begin + static_cast<Nanos>(std::llround(i * step * scale)));
@@ -175,71 +172,6 @@ void drawColumns(std::string& out, const Timeline& timeline, const Row& row, con
     }
 }
 
-} // namespace
-
-std::string escaped(std::string_view text)
-{
-    std::string out;
-    out.reserve(text.size() + text.size() / 8);
-    for (std::size_t i = 0; i < text.size();) {
-        const auto byte = static_cast<unsigned char>(text[i]);
-        if (byte < 0x80) {
-            switch (byte) {
-            case '&': out += "&amp;"; break;
-            case '<': out += "&lt;"; break;
-            case '>': out += "&gt;"; break;
-            case '"': out += "&quot;"; break;
-            case '\'': out += "&#39;"; break;
-            default:
-                if ((byte < 0x20 && byte != '\n' && byte != '\t') || byte == 0x7f)
-                    out += "\xEF\xBF\xBD";
-                else
-                    out += static_cast<char>(byte);
-            }
-            ++i;
-            continue;
-        }
-        const std::size_t length = byte >= 0xF0 && byte < 0xF5   ? 4
-                                   : byte >= 0xE0                ? 3
-                                   : byte >= 0xC2 && byte < 0xE0 ? 2
-                                                                 : 0;
-        bool whole = length > 0 && byte < 0xF5 && i + length <= text.size();
-        for (std::size_t k = 1; whole && k < length; ++k)
-            whole = (static_cast<unsigned char>(text[i + k]) & 0xC0) == 0x80;
-        if (whole && length == 3) { // no overlong forms, no surrogates
-            const auto second = static_cast<unsigned char>(text[i + 1]);
-            whole = !(byte == 0xE0 && second < 0xA0) && !(byte == 0xED && second >= 0xA0);
-        }
-        if (whole && length == 4) {
-            const auto second = static_cast<unsigned char>(text[i + 1]);
-            whole = !(byte == 0xF0 && second < 0x90) && !(byte == 0xF4 && second >= 0x90);
-        }
-        if (!whole) {
-            out += "\xEF\xBF\xBD";
-            ++i;
-            continue;
-        }
-        out += shownText(text.substr(i, length)); // C1 and marks of direction as escapes
-        i += length;
-    }
-    return out;
-}
-
-namespace {
-
-// The same palette as in the window.
-constexpr std::string_view lightColours =
-    "--f:#2F5D9C;--lf:#fff;--b:#EE8F2A;--lb:#14171C;--w:#45C794;--lw:#14171C;--c:#D19FCC;--lc:#14171C;--o:#32343E;-"
-    "-lo:#fff;--d:#C4C9D2;"
-    "--idle:#F1F2F5;--hatch:#C4C9D2;--critical:#D7263D;--canvas:#fff;--window:#F3F4F7;--text:#1B1F27;--secondary:#"
-    "5A6270;--faint:#8A92A0;"
-    "--separator:#DDE0E6;--grid:#ECEEF2;--accent:#2F5D9C;--area:#D5DEEB;--better:#1C7C54;--worse:#D7263D;";
-constexpr std::string_view darkColours =
-    "--f:#4895EE;--lf:#14171C;--b:#F7C033;--lb:#14171C;--w:#8AE2B8;--lw:#14171C;--c:#A14492;--lc:#fff;--o:#C9D0E0;-"
-    "-lo:#14171C;--d:#3A414D;"
-    "--idle:#1E222A;--hatch:#3A414D;--critical:#FF4D63;--canvas:#181B21;--window:#14171C;--text:#E8EBF0;--"
-    "secondary:#A3ABB9;--faint:#6F7887;"
-    "--separator:#2C323C;--grid:#232830;--accent:#4895EE;--area:#253C59;--better:#8AE2B8;--worse:#FF4D63;";
 constexpr std::string_view svgRules =
     "svg.sw{display:block;width:100%;height:auto;font:11px Inter,system-ui,\"Helvetica Neue\",Arial,sans-serif}\n"
     ".f{fill:var(--f)}.b{fill:var(--b)}.w{fill:var(--w)}.c{fill:var(--c)}.o{fill:var(--o)}.d{fill:var(--d)}\n"
@@ -249,12 +181,7 @@ constexpr std::string_view svgRules =
     ".rank{fill:var(--text);font-size:13px;font-weight:600}.sub{fill:var(--secondary)}.tick{fill:var(--secondary)}."
     "grid{stroke:var(--grid);fill:none}\n"
     ".idle{fill:var(--idle)}.hatch{stroke:var(--hatch);fill:none}.line{stroke:var(--accent);stroke-width:1.5;fill:"
-    "none}.area{fill:var(--area)}.peak{fill:var(--accent)}\n"
-    ".curve{fill:none;stroke-width:2;stroke-linejoin:round}.first{stroke:var(--f)}.second{stroke:var(--b);stroke-"
-    "dasharray:7 4}.third{stroke:var(--w)}.fourth{stroke:var(--c)}.fifth{stroke:var(--critical)}.sixth{stroke:var("
-    "--secondary)}\n"
-    ".ink{stroke:none}.ink.first{fill:var(--f)}.ink.second{fill:var(--b)}.ink.third{fill:var(--w)}.ink.fourth{fill:"
-    "var(--c)}.ink.fifth{fill:var(--critical)}.ink.sixth{fill:var(--secondary)}.mark{fill:var(--text)}\n";
+    "none}.area{fill:var(--area)}.peak{fill:var(--accent)}\n";
 
 } // namespace
 
@@ -263,13 +190,6 @@ std::string svgStyle()
     return fmt::format(
         ":root{{color-scheme:light dark;{}}}\n@media screen and (prefers-color-scheme:dark){{:root{{{}}}}}\n{}",
         lightColours, darkColours, svgRules);
-}
-
-std::string_view lightColour(std::string_view name)
-{
-    for (const std::string_view item : itemsOf(lightColours, ";")) // "--f:#2F5D9C"
-        if (const auto [key, colour] = keyValueOf(item, ':'); key.substr(2) == name) return *colour;
-    return "#000";
 }
 
 std::string timelineSvg(const Run& run, int step, const SvgOptions& options)

@@ -16,11 +16,7 @@ struct SvgOptions {
     std::string title;   // accessible name
 };
 
-std::string svgStyle();                              // light, and dark where the reader prefers it; printed light
-std::string_view lightColour(std::string_view name); // of the light palette: "f", "grid"; "#2F5D9C"
-// "&", "<", ">", quotes escaped; control characters and broken UTF-8 become U+FFFD; C1 and marks of direction become
-// escapes, as in schedules/base/shown_text.h.
-std::string escaped(std::string_view text);
+std::string svgStyle(); // light, and dark where the reader prefers it; printed light
 
 // One <svg> element. Up to 2,000 spans per row are drawn one by one; fuller rows as columns one unit wide in which ink
 // is proportional to time. Empty for a step without busy time.

@@ -3,7 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <set>
 #include <string_view>
+
+#include <fmt/format.h>
+
+#include "schedules/base/quantity.h"
+#include "schedules/base/text.h"
 
 namespace stagewright {
 
@@ -18,13 +24,20 @@ std::optional<double> valueOf(const TableCell& cell)
 
 } // namespace
 
+std::string curveValue(const PlotSeries& curve, double x)
+{
+    const auto at = std::lower_bound(curve.points.begin(), curve.points.end(), x,
+                                     [](const PlotPoint& point, double value) { return point.x < value; });
+    return at == curve.points.end() || at->x != x ? "unknown" : fixedNumber(at->y, 3);
+}
+
 Plot curvesOf(const ReportTable& table)
 {
     Plot out;
     const AnalysisCurves& drawn = table.analysis->curves;
     if (drawn.up.empty() || table.columns.empty()) return out;
-    out.across = table.columns.front().title;
-    out.up = drawn.up;
+    out.across = std::string(table.columns.front().title);
+    out.up = std::string(drawn.up);
     bool any = false;
     for (const std::string_view key : drawn.columns) {
         const auto column = std::find_if(table.columns.begin(), table.columns.end(),
@@ -39,7 +52,19 @@ Plot curvesOf(const ReportTable& table)
         any = any || curve.points.size() > 1;
         if (!curve.points.empty()) out.series.push_back(std::move(curve));
     }
-    return any ? out : Plot();
+    if (!any) return {};
+    out.saysChoice = true;
+    std::set<double> places;
+    for (const PlotSeries& curve : out.series)
+        for (const PlotPoint& point : curve.points) places.insert(point.x);
+    int column = 0;
+    for (const double x : places) {
+        std::vector<std::string> values;
+        for (const PlotSeries& curve : out.series) values.push_back(lowered(curve.title) + " " + curveValue(curve, x));
+        out.items.push_back(
+            PlotItem::band(x, x, fmt::format("{} {}: {}", out.across.title, x, joined(values)), column++));
+    }
+    return out;
 }
 
 } // namespace stagewright

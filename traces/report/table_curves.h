@@ -9,5 +9,6 @@ namespace stagewright {
 
 // Unknown and infinite values are left out. Empty for other tables, and where no line has two points.
 Plot curvesOf(const ReportTable& table);
+std::string curveValue(const PlotSeries& curve, double x); // "3.750"; "unknown" where it has no point
 
 } // namespace stagewright

@@ -13,6 +13,7 @@
 #include "widgets/compare/op_table.h"
 #include "widgets/compare/waterfall_chart.h"
 #include "widgets/literals.h"
+#include "widgets/plot/plot_widget.h"
 #include "widgets/runs/runs_model.h"
 #include "widgets/sentence.h"
 #include "widgets/style.h"
@@ -110,12 +111,13 @@ void ComparePanel::buildWaterfall()
                            "schedules between A and B, each simulated. Both add up to the change exactly."_s);
     head->addWidget(m_fallKind);
     column->addLayout(head);
-    m_waterfall = new WaterfallChart(m_fall);
+    m_waterfall = new PlotWidget(u"waterfall"_s, u"Waterfall of the change in step time"_s, m_fall);
+    m_waterfall->setOnPanel();
     column->addWidget(m_waterfall);
     m_fallNote = makeLabel({}, "secondary", m_fall);
     m_fallNote->setWordWrap(true);
     column->addWidget(m_fallNote);
-    makeCopyable(m_waterfall, [this] { return m_waterfall->table(); });
+    makeCopyable(m_waterfall, [this] { return waterfallTable(m_bars, m_units); });
     connect(m_fallKind, &QComboBox::currentIndexChanged, this, [this] { fillWaterfall(); });
     addWidget(m_fall);
 }
@@ -221,11 +223,11 @@ void ComparePanel::fillWaterfall()
 {
     if (!m_comparison) return;
     const bool ladder = m_fallKind->currentIndex() == 1;
-    std::vector<WaterfallBar> bars =
-        ladder ? ladderBars(*m_comparison, m_letter) : ledgerBars(*m_comparison, u"A"_s, m_letter);
+    m_bars = ladder ? ladderBars(*m_comparison, m_letter) : ledgerBars(*m_comparison, u"A"_s, m_letter);
     if (ladder)
-        for (WaterfallBar& bar : bars) bar.title = named(bar.title.toStdString());
-    m_waterfall->setBars(std::move(bars), m_units);
+        for (WaterfallBar& bar : m_bars) bar.title = named(bar.title.toStdString());
+    m_waterfall->setPlot(waterfallPlot(m_bars, m_units));
+    m_waterfall->setFixedHeight(waterfallHeight(m_bars));
     QString note;
     if (ladder && m_comparison->ladder.empty())
         note = QString::fromStdString(m_comparison->noLadder);

@@ -9,6 +9,7 @@
 #include "traces/compare/compare.h"
 #include "traces/compare/device_tables.h"
 #include "traces/run/run.h"
+#include "widgets/compare/waterfall_chart.h"
 #include "widgets/panel/section_column.h"
 
 class QComboBox;
@@ -16,7 +17,7 @@ class QComboBox;
 namespace stagewright {
 
 class CompareOpTable;
-class WaterfallChart;
+class PlotWidget;
 
 class ComparePanel : public SectionColumn {
     Q_OBJECT
@@ -32,7 +33,8 @@ public:
     void setComparison(const std::shared_ptr<const Run>& a, const std::shared_ptr<const Run>& b,
                        const std::shared_ptr<const Comparison>& comparison);
     void setTheme(const Theme& theme) override;
-    WaterfallChart* waterfall() { return m_waterfall; }
+    PlotWidget* waterfall() { return m_waterfall; }
+    const std::vector<WaterfallBar>& bars() const { return m_bars; }
     QComboBox* waterfallKind() { return m_fallKind; }
     CompareOpTable* ops() { return m_ops; }
 
@@ -72,7 +74,8 @@ private:
     QWidget* m_fall;
     QLabel* m_fallTitle;
     QComboBox* m_fallKind;
-    WaterfallChart* m_waterfall;
+    PlotWidget* m_waterfall;
+    std::vector<WaterfallBar> m_bars; // of the waterfall
     QLabel* m_fallNote;
     PanelSection* m_idle;
     PanelSection* m_split;

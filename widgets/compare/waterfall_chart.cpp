@@ -3,10 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include <QFontMetricsF>
-#include <QHelpEvent>
-#include <QPainter>
-#include <QToolTip>
+#include <QCoreApplication>
 
 #include "widgets/literals.h"
 
@@ -15,6 +12,15 @@ namespace stagewright {
 namespace {
 
 constexpr double rowHeight = 31;
+
+struct Waterfall { // its context of translation
+    Q_DECLARE_TR_FUNCTIONS(WaterfallChart)
+};
+
+QString valueOf(const WaterfallBar& bar, const Units& units)
+{
+    return bar.total ? durationText(bar.to, units) : signedDurationText(bar.to - bar.from, units);
+}
 
 QString words(std::string_view text) { return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size())); }
 
@@ -59,104 +65,62 @@ std::vector<WaterfallBar> ladderBars(const Comparison& comparison, const QString
     return bars;
 }
 
-WaterfallChart::WaterfallChart(QWidget* parent) : ThemedWidget(parent)
-{
-    setObjectName(u"waterfall"_s);
-    setAccessibleName(u"Waterfall of the change in step time"_s);
-    setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
-}
-
-void WaterfallChart::setBars(std::vector<WaterfallBar> bars, const Units& units)
-{
-    m_bars = std::move(bars);
-    m_units = units;
-    QStringList text;
-    for (const auto& row : table().rows) text << row.join(u' ');
-    setAccessibleDescription(text.join(u", "_s));
-    updateGeometry();
-    update();
-}
-
-QSize WaterfallChart::sizeHint() const
-{
-    return {260, static_cast<int>(rowHeight * static_cast<double>(m_bars.size())) + 2};
-}
-
-TableText WaterfallChart::table() const
+TableText waterfallTable(const std::vector<WaterfallBar>& bars, const Units& units)
 {
     TableText table;
     table.header = {u"part"_s, u"change"_s};
-    for (const WaterfallBar& bar : m_bars)
-        table.rows.push_back(
-            {bar.title, bar.total ? durationText(bar.to, m_units) : signedDurationText(bar.to - bar.from, m_units)});
+    for (const WaterfallBar& bar : bars) table.rows.push_back({bar.title, valueOf(bar, units)});
     return table;
 }
 
-void WaterfallChart::paintEvent(QPaintEvent*)
+int waterfallHeight(const std::vector<WaterfallBar>& bars)
 {
-    QPainter p(this);
-    p.setRenderHint(QPainter::Antialiasing);
-    if (m_bars.empty()) return;
+    return static_cast<int>(rowHeight * static_cast<double>(bars.size())) + 6;
+}
+
+Plot waterfallPlot(const std::vector<WaterfallBar>& bars, const Units& units)
+{
+    Plot plot;
+    plot.legend = PlotLegend::None;
+    plot.across.hidden = plot.up.downwards = plot.up.aboveRows = true;
+    if (bars.empty()) return plot;
     // the axis starts a little below the smallest total, so that changes are visible, and shows that with a broken edge
-    Nanos least = m_bars.front().to;
-    Nanos most = least;
-    for (const WaterfallBar& bar : m_bars) {
+    Nanos least = bars.front().to, most = least;
+    for (const WaterfallBar& bar : bars) {
         least = std::min({least, bar.to, bar.total ? bar.to : bar.from});
         most = std::max({most, bar.to, bar.from});
     }
     const double range = std::max(1.0, static_cast<double>(most - least));
-    const double begin = std::max(0.0, static_cast<double>(least) - range * 0.6);
-    const double scale = (width() - 2.0) / (static_cast<double>(most) - begin);
-    const auto x = [&](Nanos value) { return 1 + std::max(0.0, (static_cast<double>(value) - begin) * scale); };
-    p.setFont(fontOf(FontRole::Small));
-    const QFontMetricsF metrics(p.font());
-    for (std::size_t i = 0; i < m_bars.size(); ++i) {
-        const WaterfallBar& bar = m_bars[i];
-        const double top = static_cast<double>(i) * rowHeight;
-        const QString value =
-            bar.total ? durationText(bar.to, m_units) : signedDurationText(bar.to - bar.from, m_units);
-        const double valueWidth = metrics.horizontalAdvance(value) + 2;
-        p.setPen(bar.total           ? m_theme->text
-                 : bar.to < bar.from ? m_theme->better
-                 : bar.to > bar.from ? m_theme->worse
-                                     : m_theme->secondary);
-        p.drawText(QRectF(width() - valueWidth, top, valueWidth, 16), Qt::AlignRight | Qt::AlignVCenter, value);
-        p.setPen(m_theme->secondary);
-        QString title = bar.title;
-        if (metrics.horizontalAdvance(title) > width() - valueWidth - 6)
-            title = metrics.elidedText(title, Qt::ElideRight, width() - valueWidth - 6);
-        p.drawText(QRectF(0, top, width() - valueWidth - 4, 16), Qt::AlignLeft | Qt::AlignVCenter, title);
-        const double from = bar.total ? 1 : std::min(x(bar.from), x(bar.to));
-        const double to = bar.total ? x(bar.to) : std::max(x(bar.from), x(bar.to));
-        const QRectF rect(from, top + 17, std::max(1.5, to - from), 8);
-        p.setPen(Qt::NoPen);
-        p.setBrush(bar.total           ? (i == 0 ? m_theme->faint : m_theme->accent)
-                   : bar.to < bar.from ? m_theme->better
-                   : bar.to > bar.from ? m_theme->worse
-                                       : m_theme->separator);
-        p.drawRoundedRect(rect, 1.5, 1.5);
-        if (bar.total && begin > 0) { // not from zero
-            p.setPen(QPen(m_theme->panel, 2));
-            p.drawLine(QPointF(9, rect.top() - 1), QPointF(6, rect.bottom() + 1));
-            p.drawLine(QPointF(13, rect.top() - 1), QPointF(10, rect.bottom() + 1));
-        }
-        if (i + 1 < m_bars.size()) { // carries the total over to the next
-            p.setPen(QPen(m_theme->separator, 1, Qt::DotLine));
-            p.drawLine(QPointF(x(bar.to), rect.bottom()), QPointF(x(bar.to), rect.bottom() + rowHeight - 8));
-        }
+    plot.across.least = std::max(0.0, static_cast<double>(least) - range * 0.6);
+    plot.across.most = static_cast<double>(most);
+    plot.across.broken = *plot.across.least > 0;
+    PlotSeries carried{"", {}, PlotMark::Line, PlotInk{PlotHue::Separator}, PlotDash::Dot}, // the total, to the next
+        boxes{"", {}, PlotMark::Boxes};
+    carried.size = 1;
+    for (std::size_t i = 0; i < bars.size(); ++i) {
+        const WaterfallBar& bar = bars[i];
+        const auto row = static_cast<double>(i), to = static_cast<double>(bar.to);
+        const double from = bar.total ? *plot.across.least : static_cast<double>(bar.from);
+        PlotPoint box{std::min(from, to), row + 0.05, valueOf(bar, units).toStdString(),
+                      PlotInk{bar.total           ? i == 0 ? PlotHue::Faint : PlotHue::Accent
+                              : bar.to < bar.from ? PlotHue::Better
+                              : bar.to > bar.from ? PlotHue::Worse
+                                                  : PlotHue::Secondary}};
+        box.toX = std::max(from, to);
+        box.toY = row + 0.31;
+        boxes.points.push_back(std::move(box));
+        plot.up.names.push_back(bar.title.toStdString());
+        plot.items.push_back(PlotItem::cell(
+            0, static_cast<int>(i), u"%1: %2\n%3"_s.arg(bar.title, valueOf(bar, units), bar.tooltip).toStdString()));
+        plot.items.back().x0 = *plot.across.least;
+        plot.items.back().x1 = *plot.across.most;
+        if (i + 1 < bars.size())
+            for (const PlotPoint& end :
+                 {PlotPoint{to, row + 0.31}, PlotPoint{to, row + 1.05}, PlotPoint{to, std::nan("")}})
+                carried.points.push_back(end);
     }
-}
-
-bool WaterfallChart::event(QEvent* event)
-{
-    if (event->type() == QEvent::ToolTip) {
-        const auto* help = static_cast<QHelpEvent*>(event);
-        const auto row = static_cast<std::size_t>(std::max(0.0, help->pos().y() / rowHeight));
-        if (row < m_bars.size())
-            QToolTip::showText(help->globalPos(), m_bars[row].title + u"\n"_s + m_bars[row].tooltip, this);
-        return true;
-    }
-    return QWidget::event(event);
+    plot.series = {std::move(carried), std::move(boxes)};
+    return plot;
 }
 
 } // namespace stagewright

@@ -1,16 +1,15 @@
-// WaterfallChart: from A's step time to B's in floating bars, one per class of the critical path (ledger) or one per
-// single change (ladder). The bars add up to the difference. GUI thread only.
+// The waterfall: from A's step time to B's in floating bars, one per class of the critical path (ledger) or one per
+// single change (ladder). The bars add up to the difference.
 #pragma once
 
 #include <vector>
 
-#include <QWidget>
+#include <QString>
 
+#include "schedules/base/plot.h"
 #include "traces/compare/compare.h"
 #include "widgets/numbers.h"
 #include "widgets/table_copy.h"
-#include "widgets/theme.h"
-#include "widgets/themed_widget.h"
 
 namespace stagewright {
 
@@ -26,22 +25,9 @@ std::vector<WaterfallBar> ledgerBars(const Comparison& comparison, const QString
 // in the order of the rungs
 std::vector<WaterfallBar> ladderBars(const Comparison& comparison, const QString& b);
 
-class WaterfallChart : public ThemedWidget {
-    Q_OBJECT
-public:
-    explicit WaterfallChart(QWidget* parent = nullptr);
-    void setBars(std::vector<WaterfallBar> bars, const Units& units);
-    const std::vector<WaterfallBar>& bars() const { return m_bars; }
-    TableText table() const;
-    QSize sizeHint() const override;
-
-protected:
-    void paintEvent(QPaintEvent*) override;
-    bool event(QEvent* event) override; // tooltips
-
-private:
-    std::vector<WaterfallBar> m_bars;
-    Units m_units;
-};
+// A row for each bar; its items are the rows.
+Plot waterfallPlot(const std::vector<WaterfallBar>& bars, const Units& units);
+TableText waterfallTable(const std::vector<WaterfallBar>& bars, const Units& units);
+int waterfallHeight(const std::vector<WaterfallBar>& bars); // pixels
 
 } // namespace stagewright

@@ -6,10 +6,10 @@
 #include <QTabWidget>
 
 #include "traces/report/table_document.h"
-#include "widgets/device/roofline_plot.h"
 #include "widgets/document/figure_table.h"
 #include "widgets/document/section_view.h"
 #include "widgets/literals.h"
+#include "widgets/plot/plot_widget.h"
 
 namespace stagewright {
 
@@ -42,7 +42,8 @@ DevicePanel::DevicePanel(QWidget* parent) : QWidget(parent), m_pages(new QTabWid
         m_bodies[static_cast<std::size_t>(page)] = body;
         m_pages->addTab(body, titles[page]);
     }
-    m_plot = new RooflinePlot(m_bodies.back());
+    m_plot = new PlotWidget(u"rooflinePlot"_s, u"Roofline"_s, m_bodies.back());
+    m_plot->setUsualSize({420, 260});
     static_cast<QBoxLayout*>(m_bodies.back()->layout())->addWidget(m_plot, 2);
     setFigures(nullptr);
 }
@@ -98,7 +99,7 @@ void DevicePanel::show(int page, const std::vector<document::Section>& sections)
 void DevicePanel::setFigures(std::shared_ptr<const DeviceFigures> figures)
 {
     m_units = figures ? figures->units : Units{};
-    m_plot->setRows(figures ? figures->rows : std::vector<RooflineRow>(), figures ? figures->ceilings : std::nullopt);
+    m_plot->setPlot(figures && figures->ceilings ? rooflinePlot(figures->rows, *figures->ceilings) : Plot());
     m_plot->setVisible(figures && figures->ceilings.has_value());
     if (!figures) return say(u"No run is shown. Choose one in the list, or open a file (Ctrl+O)."_s);
     const auto section = [](const ReportTable& table) {

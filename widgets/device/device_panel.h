@@ -19,7 +19,7 @@ class QTabWidget;
 namespace stagewright {
 
 class FigureTable;
-class RooflinePlot;
+class PlotWidget;
 class SectionView;
 
 struct DeviceFigures {
@@ -38,7 +38,7 @@ public:
     void setWorking();                                             // they are being computed
     void setTheme(const Theme& theme);
     FigureTable* table(int page); // the first of the page; null: it is unknown
-    RooflinePlot* plot() { return m_plot; }
+    PlotWidget* plot() { return m_plot; }
     QTabWidget* pages() { return m_pages; }
     QString lineText() const; // of the page shown
 
@@ -53,7 +53,7 @@ private:
     QTabWidget* m_pages;
     std::array<QWidget*, count> m_bodies{}; // the views are in
     std::array<std::vector<SectionView*>, count> m_views;
-    RooflinePlot* m_plot = nullptr;
+    PlotWidget* m_plot = nullptr;
     const Theme* m_theme = &Theme::light();
     Units m_units;
 };

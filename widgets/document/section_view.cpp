@@ -6,13 +6,15 @@
 #include <QPushButton>
 #include <QVBoxLayout>
 
-#include "widgets/document/curve_plot.h"
+#include "traces/report/table_curves.h"
 #include "widgets/document/figure_table.h"
 #include "widgets/literals.h"
 #include "widgets/numbers.h"
 #include "widgets/panel/panel_parts.h"
+#include "widgets/plot/plot_widget.h"
 #include "widgets/sentence.h"
 #include "widgets/style.h"
+#include "widgets/table_copy.h"
 
 namespace stagewright {
 namespace {
@@ -37,6 +39,19 @@ FigureCell cellOf(const document::Column& column, const document::Row& row, cons
     case ColumnKind::Count: return {u"%L1"_s.arg(*whole), value, {}};
     default: return {plain, value, {}};
     }
+}
+
+// A row for each place across.
+TableText tableTextOf(const Plot& curves, const QString& title)
+{
+    TableText out{title, {qtText(curves.across.title)}, {}};
+    for (const PlotSeries& curve : curves.series) out.header << qtText(curve.title);
+    for (const PlotItem& item : curves.items) {
+        QStringList row{QString::number(item.x0)};
+        for (const PlotSeries& curve : curves.series) row << qtText(curveValue(curve, item.x0));
+        out.rows.push_back(std::move(row));
+    }
+    return out;
 }
 
 } // namespace
@@ -115,7 +130,10 @@ void SectionView::add(const document::Table& table)
 void SectionView::add(const document::Chart& chart)
 {
     if (chart.plot.empty()) return;
-    m_plot = new CurvePlot(chart.plot, QString::fromStdString(chart.title), this);
+    m_plot = new PlotWidget(u"curvePlot"_s, qtText(chart.title), this);
+    m_plot->setUsualSize({560, 230});
+    m_plot->setPlot(chart.plot);
+    makeCopyable(m_plot, [plot = m_plot] { return tableTextOf(plot->plot(), plot->accessibleName()); });
     m_page->insertWidget(m_table != nullptr ? m_page->indexOf(m_table) : m_page->count(), m_plot, 3); // above its table
     if (m_table != nullptr) setTabOrder(m_plot, m_table);
 }

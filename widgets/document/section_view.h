@@ -13,7 +13,7 @@ class QVBoxLayout;
 
 namespace stagewright {
 
-class CurvePlot;
+class PlotWidget;
 class FigureTable;
 class PanelSection;
 
@@ -24,7 +24,7 @@ public:
     SectionView(const document::Section& section, const Units& units, QWidget* parent);
     QString lineText() const;
     FigureTable* table() { return m_table; }      // null: it is unknown, or there is none
-    CurvePlot* plot() { return m_plot; }          // likewise
+    PlotWidget* plot() { return m_plot; }          // likewise
     PanelSection* figures() { return m_figures; } // likewise
     QPushButton* marks() { return m_marks; }      // likewise
     void setTheme(const Theme& theme);
@@ -45,7 +45,7 @@ private:
     QVBoxLayout* m_page;
     QLabel* m_line;
     FigureTable* m_table = nullptr;
-    CurvePlot* m_plot = nullptr;
+    PlotWidget* m_plot = nullptr;
     PanelSection* m_figures = nullptr;
     QPushButton* m_marks = nullptr;
 };

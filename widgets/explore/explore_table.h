@@ -1,17 +1,20 @@
 // ExploreTable: the explorer's points as rows that can be sorted and ticked. GUI thread only.
 #pragma once
 
+#include <memory>
 #include <set>
 #include <string>
+#include <vector>
 
 #include <QAbstractTableModel>
 #include <QSortFilterProxyModel>
 #include <QTableView>
 
 #include "schedules/survey/explore_question.h"
-#include "widgets/explore/pareto_plot.h"
 
 namespace stagewright {
+
+using SweepRows = std::shared_ptr<const std::vector<SweepRow>>;
 
 class ExploreModel : public QAbstractTableModel {
     Q_OBJECT

@@ -57,27 +57,30 @@ ExploreView::ExploreView(QWidget* parent) : QWidget(parent)
 
     connect(m_form, &ExploreForm::questionChanged, this, &ExploreView::questionChanged);
     connect(m_measure, &QComboBox::currentIndexChanged, this, [this] {
-        m_pareto->setRows(m_rows, question(), measure());
-        m_lines->setPicture(m_linesPicture, measure());
-        m_heat->setPicture(m_heatPicture, measure(), static_cast<HeatShows>(m_heatShows->currentIndex()));
+        showPoints();
+        showLines();
+        showHeat();
     });
     for (QComboBox* box : {m_lineParameter, m_heatAcross, m_heatUp})
         connect(box, &QComboBox::currentIndexChanged, this, &ExploreView::surveyChanged);
-    connect(m_heatShows, &QComboBox::currentIndexChanged, this,
-            [this](int shows) { m_heat->setPicture(m_heatPicture, measure(), static_cast<HeatShows>(shows)); });
+    connect(m_heatShows, &QComboBox::currentIndexChanged, this, &ExploreView::showHeat);
     connect(m_charts, &QTabWidget::currentChanged, this, &ExploreView::surveyChanged);
     connect(m_table->rows(), &ExploreModel::tickedChanged, this, &ExploreView::surveyChanged);
     const auto open = [this](int row) {
         if (const SweepRow* at = rowAt(row); at != nullptr && at->good()) emit openAsked(at->point);
     };
-    connect(m_pareto, &ParetoPlot::rowChosen, this, &ExploreView::select);
-    connect(m_pareto, &ParetoPlot::rowActivated, this, open);
-    connect(m_pareto, &ParetoPlot::rowHovered, this,
-            [this](int row) { emit previewAsked(row >= 0 ? row : selected()); });
+    connect(m_pareto, &PlotWidget::itemChosen, this, [this](int item) { select(m_pareto->idOf(item)); });
+    connect(m_pareto, &PlotWidget::itemActivated, this, [this, open](int item) { open(m_pareto->idOf(item)); });
+    connect(m_pareto, &PlotWidget::itemHovered, this,
+            [this](int item) { emit previewAsked(item >= 0 ? m_pareto->idOf(item) : selected()); });
     connect(m_table, &ExploreTable::rowChosen, this, &ExploreView::select);
     connect(m_table, &ExploreTable::rowActivated, this, open);
-    connect(m_lines, &LinePlot::pointActivated, this, &ExploreView::openAsked);
-    connect(m_heat, &HeatMap::cellActivated, m_form, &ExploreForm::setQuestion);
+    connect(m_lines, &PlotWidget::itemActivated, this, [this](int item) {
+        emit openAsked(m_linesPicture->rows[static_cast<std::size_t>(m_lines->idOf(item))].point);
+    });
+    connect(m_heat, &PlotWidget::itemActivated, this, [this](int item) {
+        m_form->setQuestion(m_heatPicture->questionOf(static_cast<std::size_t>(m_heat->idOf(item))));
+    });
     connect(m_open, &QPushButton::clicked, this, [this, open] { open(selected()); });
     connect(m_save, &QPushButton::clicked, this, [this] {
         if (const SweepRow* at = rowAt(selected()); at != nullptr && at->good()) emit saveAsked(at->point);
@@ -159,7 +162,7 @@ QWidget* ExploreView::buildCentre()
     csv->setToolTip(u"The points in the format of stagewright sweep"_s);
     connect(csv, &QPushButton::clicked, this, &ExploreView::csvAsked);
     auto* picture = new QPushButton(u"Export plot"_s, top);
-    picture->setToolTip(u"As SVG, PDF or PNG, with the simulated setup"_s);
+    picture->setToolTip(u"As SVG, PDF, PNG, CSV or TikZ, with the simulated setup"_s);
     auto* menu = new QMenu(picture);
     for (const auto& [plot, title] :
          {std::pair(ExplorePlot::Pareto, u"Memory against time…"_s),
@@ -170,7 +173,8 @@ QWidget* ExploreView::buildCentre()
     tools->addWidget(csv);
     tools->addWidget(picture);
     upper->addLayout(tools);
-    m_pareto = new ParetoPlot(top);
+    m_pareto = new PlotWidget(u"paretoPlot"_s, u"Schedules by peak memory and step time"_s, top);
+    m_pareto->setUsualSize({640, 420});
     upper->addWidget(m_pareto, 1);
     m_rowsSplit->addWidget(top);
 
@@ -180,7 +184,7 @@ QWidget* ExploreView::buildCentre()
     auto* lineLayout = new QVBoxLayout(linePage);
     lineLayout->setContentsMargins(8, 4, 8, 6);
     m_lineParameter = parameterBox(linePage, ExploreParameter::Microbatches, u"Parameter across"_s);
-    m_lines = new LinePlot(linePage);
+    m_lines = new PlotWidget(u"linePlot"_s, u"Ticked schedules over one parameter"_s, linePage);
     auto* lineTools = new QHBoxLayout;
     lineTools->addWidget(makeLabel(u"Across"_s, "secondary", linePage));
     lineTools->addWidget(m_lineParameter);
@@ -198,7 +202,7 @@ QWidget* ExploreView::buildCentre()
     m_heatShows->setAccessibleName(u"What the cells show"_s);
     m_heatShows->setToolTip(u"The ticked schedule with the shortest step within the cap, or its value. Schedules "
                             "with stale weights are excluded."_s);
-    m_heat = new HeatMap(heatPage);
+    m_heat = new PlotWidget(u"heatMap"_s, u"Ticked schedules over two parameters"_s, heatPage);
     auto* heatTools = new QHBoxLayout;
     heatTools->addWidget(makeLabel(u"Across"_s, "secondary", heatPage));
     heatTools->addWidget(m_heatAcross);
@@ -281,10 +285,18 @@ void ExploreView::select(int row)
     showRow(row);
 }
 
+void ExploreView::selectFrontier()
+{
+    if (!m_rows) return;
+    if (const auto frontier = memoryFrontier(*m_rows, m_asked); !frontier.empty())
+        select(static_cast<int>(frontier.back()));
+}
+
 void ExploreView::showRow(int row)
 {
     const SweepRow* at = rowAt(row);
-    m_pareto->setSelected(row);
+    m_selected = row;
+    m_pareto->setChosen(m_pareto->itemOf(row));
     m_table->setSelectedRow(row);
     const bool good = at != nullptr && at->good();
     m_open->setEnabled(good);
@@ -295,7 +307,8 @@ void ExploreView::showRow(int row)
 void ExploreView::setRows(SweepRows rows, const ExploreQuestion& question)
 {
     m_rows = std::move(rows);
-    m_pareto->setRows(m_rows, question, measure());
+    m_asked = question;
+    showPoints();
     m_table->rows()->setRows(m_rows, question);
     int row = -1;
     for (int i = 0; m_rows && i < static_cast<int>(m_rows->size()); ++i)
@@ -311,18 +324,39 @@ SurveyTable ExploreView::chart() const
     return m_linesPicture ? lineTable(*m_linesPicture) : SurveyTable();
 }
 
-void ExploreView::setBounds(std::vector<ExploreBound> bounds) { m_pareto->setBounds(std::move(bounds)); }
+void ExploreView::setBounds(std::vector<ExploreBound> bounds)
+{
+    m_bounds = std::move(bounds);
+    showPoints();
+}
 
 void ExploreView::setLines(std::shared_ptr<const LinesPicture> picture)
 {
     m_linesPicture = std::move(picture);
-    m_lines->setPicture(m_linesPicture, measure());
+    showLines();
 }
 
 void ExploreView::setHeat(std::shared_ptr<const HeatPicture> picture)
 {
     m_heatPicture = std::move(picture);
-    m_heat->setPicture(m_heatPicture, measure(), static_cast<HeatShows>(m_heatShows->currentIndex()));
+    showHeat();
+}
+
+void ExploreView::showPoints()
+{
+    m_pareto->setPlot(memoryPlot(m_rows ? *m_rows : std::vector<SweepRow>(), m_bounds, m_asked, measure()));
+    m_pareto->setChosen(m_pareto->itemOf(m_selected));
+}
+
+void ExploreView::showLines()
+{
+    m_lines->setPlot(linePlot(m_linesPicture ? *m_linesPicture : LinesPicture(), measure()));
+}
+
+void ExploreView::showHeat()
+{
+    m_heat->setPlot(heatPlot(m_heatPicture ? *m_heatPicture : HeatPicture(), measure(),
+                             static_cast<HeatShows>(m_heatShows->currentIndex())));
 }
 
 void ExploreView::setWork(const QString& text, bool running)
@@ -353,14 +387,15 @@ QString ExploreView::caption(ExplorePlot plot) const
     return what;
 }
 
-void ExploreView::paintPlot(ExplorePlot plot, QPainter& painter, const QRectF& rect, const Theme& theme) const
+Plot ExploreView::plotOf(ExplorePlot plot) const
 {
     switch (plot) {
-    case ExplorePlot::Pareto: m_pareto->paintTo(painter, rect, theme); break;
-    case ExplorePlot::Lines: m_lines->paintTo(painter, rect, theme); break;
-    case ExplorePlot::Heat: m_heat->paintTo(painter, rect, theme); break;
-    case ExplorePlot::State: m_state->paintTo(painter, rect, theme); break;
+    case ExplorePlot::Pareto: return m_pareto->plot();
+    case ExplorePlot::Lines: return m_lines->plot();
+    case ExplorePlot::Heat: return m_heat->plot();
+    case ExplorePlot::State: return m_state->plot();
     }
+    return {};
 }
 
 void ExploreView::restore()

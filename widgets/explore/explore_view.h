@@ -8,12 +8,13 @@
 
 #include <QWidget>
 
+#include "schedules/survey/heat.h"
+#include "schedules/survey/line.h"
 #include "widgets/explore/explore_form.h"
 #include "widgets/explore/explore_table.h"
 #include "widgets/explore/miniature.h"
-#include "widgets/explore/pareto_plot.h"
 #include "widgets/explore/state_view.h"
-#include "widgets/explore/survey_plots.h"
+#include "widgets/plot/plot_widget.h"
 
 class QComboBox;
 class QLabel;
@@ -38,9 +39,10 @@ public:
 
     const ExploreQuestion& question() const { return m_form->question(); }
     ExploreForm* form() { return m_form; }
-    ParetoPlot* pareto() { return m_pareto; }
-    LinePlot* lines() { return m_lines; }
-    HeatMap* heat() { return m_heat; }
+    // The ids of their items: rows, rows of the lines, cells.
+    PlotWidget* pareto() { return m_pareto; }
+    PlotWidget* lines() { return m_lines; }
+    PlotWidget* heat() { return m_heat; }
     ExploreTable* table() { return m_table; }
     Miniature* miniature() { return m_miniature; }
     StateView* state() { return m_state; }
@@ -52,9 +54,10 @@ public:
     std::pair<ExploreParameter, ExploreParameter> heatParameters() const; // across, up
     bool showsHeat() const;                                               // which of the two charts below is shown
     void setShowsHeat(bool heat);
-    std::vector<std::string> ticked() const; // in the table's order of schedules
-    int selected() const { return m_pareto->selected(); }
+    std::vector<std::string> ticked() const;    // in the table's order of schedules
+    int selected() const { return m_selected; } // −1: none
     void select(int row);
+    void selectFrontier();                // its fastest; nothing where there is none
     const SweepRow* rowAt(int row) const; // null: none
 
     // What the page Schedules shows, as the tables of its surveys: all points, and those of the chart below.
@@ -67,7 +70,7 @@ public:
     void setHeat(std::shared_ptr<const HeatPicture> picture);
     void setWork(const QString& text, bool running); // current activity
     void setTheme(const Theme& theme);
-    void paintPlot(ExplorePlot plot, QPainter& painter, const QRectF& rect, const Theme& theme) const;
+    Plot plotOf(ExplorePlot plot) const;     // as it is shown
     QString caption(ExplorePlot plot) const; // what it shows
     // restores the last question; from then on it is saved whenever the page is hidden
     void restore();
@@ -94,11 +97,14 @@ private:
     QWidget* buildCentre();
     QWidget* buildRight();
     void showRow(int row);
+    void showPoints();
+    void showLines();
+    void showHeat();
 
     ExploreForm* m_form;
-    ParetoPlot* m_pareto;
-    LinePlot* m_lines;
-    HeatMap* m_heat;
+    PlotWidget* m_pareto;
+    PlotWidget* m_lines;
+    PlotWidget* m_heat;
     ExploreTable* m_table;
     Miniature* m_miniature;
     QComboBox* m_measure;
@@ -117,6 +123,9 @@ private:
     QPushButton* m_open;
     QPushButton* m_save;
     SweepRows m_rows;
+    ExploreQuestion m_asked; // of the rows
+    std::vector<ExploreBound> m_bounds;
+    int m_selected = -1;
     std::shared_ptr<const LinesPicture> m_linesPicture;
     std::shared_ptr<const HeatPicture> m_heatPicture;
     bool m_restored = false;

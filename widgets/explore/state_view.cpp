@@ -55,8 +55,13 @@ StateView::StateView(QWidget* parent) : QWidget(parent)
     m_pictures = new QStackedWidget(this);
     m_picture = new StatePicture(m_pictures);
     makeCopyable(m_picture, [this] { return tableTextOf(m_picture->answer()); });
-    m_mixed = new MixedPicture(m_pictures);
-    m_cuts = new CutPicture(m_pictures);
+    m_mixed = new PlotWidget(u"mixedPicture"_s, u"Shares of batch and state by rank"_s, m_pictures);
+    m_cuts = new PlotWidget(u"cutPicture"_s, u"Contributors by layer"_s, m_pictures);
+    for (PlotWidget* picture : {m_mixed, m_cuts}) {
+        picture->setUsualSize({760, 520});
+        makeCopyable(picture, [this] { return tableTextOf(answer()); });
+    }
+    setMixed(nullptr, {});
     for (QWidget* picture :
          {static_cast<QWidget*>(m_picture), static_cast<QWidget*>(m_mixed), static_cast<QWidget*>(m_cuts)})
         m_pictures->addWidget(picture);
@@ -200,7 +205,8 @@ void StateView::arrange()
 void StateView::showCuts()
 {
     if (topic() != StateTopic::Cuts) return;
-    m_cuts->setAnswer(cutSurvey(cutQuestion()), cutQuestion());
+    m_cutAnswer = cutSurvey(cutQuestion());
+    m_cuts->setPlot(partialPlot(m_cutAnswer, cutQuestion()));
 }
 
 CutQuestion StateView::cutQuestion() const { return CutQuestion::of(*asked(StateTopic::Cuts)); }
@@ -221,6 +227,22 @@ void StateView::setRows(StateRows rows, const StateQuestion& question)
     m_picture->setRows(std::move(rows), question);
 }
 
+void StateView::setMixed(std::shared_ptr<const MixedAnswer> answer, const MixedQuestion& question)
+{
+    m_mixedAnswer = std::move(answer);
+    m_mixedQuestion = question;
+    if (!m_mixedAnswer) return setMixedError(u"simulating…"_s);
+    m_mixed->setPlot(unevenPlot(*m_mixedAnswer, m_mixedQuestion));
+}
+
+void StateView::setMixedError(const QString& text)
+{
+    m_mixedAnswer.reset();
+    Plot plot;
+    plot.nothing = text.toStdString();
+    m_mixed->setPlot(std::move(plot));
+}
+
 void StateView::setTheme(const Theme& theme)
 {
     m_picture->setTheme(theme);
@@ -232,8 +254,8 @@ SurveyTable StateView::answer() const
 {
     switch (topic()) {
     case StateTopic::Stages: return m_picture->answer();
-    case StateTopic::Mixed: return m_mixed->answer();
-    case StateTopic::Cuts: return contributorTable(m_cuts->answer(), cutQuestion());
+    case StateTopic::Mixed: return m_mixed->items() > 0 ? unevenTable(*m_mixedAnswer, m_mixedQuestion) : SurveyTable();
+    case StateTopic::Cuts: return contributorTable(m_cutAnswer, cutQuestion());
     }
     return {};
 }
@@ -248,13 +270,14 @@ QString StateView::caption() const
     return {};
 }
 
-void StateView::paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const
+Plot StateView::plot() const
 {
     switch (topic()) {
-    case StateTopic::Stages: m_picture->paintTo(painter, rect, theme); break;
-    case StateTopic::Mixed: m_mixed->paintTo(painter, rect, theme); break;
-    case StateTopic::Cuts: m_cuts->paintTo(painter, rect, theme); break;
+    case StateTopic::Stages: return stateWhole(m_picture->bars()->plot(), m_picture->grid()->plot());
+    case StateTopic::Mixed: return m_mixed->plot();
+    case StateTopic::Cuts: return m_cuts->plot();
     }
+    return {};
 }
 
 } // namespace stagewright

@@ -4,8 +4,10 @@
 #include <cmath>
 #include <tuple>
 
-#include "schedules/model/memory_category.h"
+#include "schedules/base/ticks.h"
+#include "schedules/model/memory_ink.h"
 #include "widgets/literals.h"
+#include "widgets/plot/painter_canvas.h"
 #include "widgets/sentence.h"
 
 namespace stagewright {
@@ -78,25 +80,7 @@ const std::vector<MemoryCategory>& stackOrder()
 
 QString titleOf(MemoryCategory category) { return qtText(traitsOf(category).title); }
 
-// The theme's own colours, mixed towards the canvas: an area never stands out more than the slices over it.
-QColor colourOf(MemoryCategory category, const Theme& theme)
-{
-    const auto towards = [&](const QColor& colour, float share) {
-        const QColor& canvas = theme.canvas;
-        return QColor::fromRgbF(colour.redF() * share + canvas.redF() * (1 - share),
-                                colour.greenF() * share + canvas.greenF() * (1 - share),
-                                colour.blueF() * share + canvas.blueF() * (1 - share));
-    };
-    const MemoryTraits& traits = traitsOf(category);
-    switch (traits.hue) {
-    case MemoryHue::Neutral: return towards(theme.secondary, traits.strength);
-    case MemoryHue::Communication: return towards(theme.of(Paint::Communication).fill, traits.strength);
-    case MemoryHue::Weight: return towards(theme.of(Paint::Weight).fill, traits.strength);
-    case MemoryHue::Backward: return towards(theme.of(Paint::Backward).fill, traits.strength);
-    case MemoryHue::Activations: break;
-    }
-    return theme.memoryFill;
-}
+QColor colourOf(MemoryCategory category, const Theme& theme) { return colourOf(inkOf(category), theme); }
 
 std::optional<double> CounterCurve::at(Nanos time) const
 {
@@ -117,12 +101,7 @@ std::vector<Bytes> memoryTicks(Bytes top, double height, double minSpacing, cons
         for (const double size : {1073741824.0, 1048576.0, 1024.0})
             if (unit == 1 && static_cast<double>(top) >= size) unit = size;
     }
-    const double least = std::max(static_cast<double>(top) / unit * minSpacing / height, 1 / unit);
-    const double power = std::pow(10.0, std::floor(std::log10(least)));
-    double step = 10 * power;
-    for (const int lead : {5, 2, 1}) {
-        if (lead * power >= least * (1 - 1e-9)) step = lead * power;
-    }
+    const double step = roundStep(std::max(static_cast<double>(top) / unit * minSpacing / height, 1 / unit)).size;
     for (int n = 1; n * step * unit <= static_cast<double>(top) * (1 + 1e-12); ++n) {
         ticks.push_back(static_cast<Bytes>(std::llround(n * step * unit)));
     }
@@ -131,17 +110,8 @@ std::vector<Bytes> memoryTicks(Bytes top, double height, double minSpacing, cons
 
 std::vector<double> counterTicks(double least, double most, double height, double minSpacing)
 {
-    std::vector<double> ticks;
-    if (!(most > least) || height <= 0) return ticks;
-    const double wanted = (most - least) * minSpacing / height;
-    const double power = std::pow(10.0, std::floor(std::log10(wanted)));
-    double step = 10 * power;
-    for (const int lead : {5, 2, 1}) {
-        if (lead * power >= wanted * (1 - 1e-9)) step = lead * power;
-    }
-    for (double n = std::ceil(least / step - 1e-9); n * step <= most + step * 1e-9; n += 1)
-        ticks.push_back(n == 0 ? 0 : n * step);
-    return ticks;
+    if (!(most > least) || height <= 0) return {};
+    return roundValues(least, most, roundStep((most - least) * minSpacing / height).size);
 }
 
 CounterUnit counterUnit(double most, const QString& unit)

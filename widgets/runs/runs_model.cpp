@@ -69,15 +69,7 @@ QString stateText(RunState state)
     return {};
 }
 
-QString scheduleTitle(const std::string& name)
-{
-    const auto end = name.find_first_of(" :");
-    auto found = findSchedule(name.substr(0, end));
-    if (!found) return shownName(name);
-    QString title = QString::fromUtf8((*found)->title.data(), static_cast<qsizetype>((*found)->title.size()));
-    title = title.section(" ("_L1, 0, 0);
-    return end == std::string::npos ? title : title + u' ' + shownName(name.substr(end + 1));
-}
+QString scheduleTitle(const std::string& name) { return qtText(shownTitle(name)); }
 
 QString runTitle(const RunInfo& info)
 {

@@ -46,7 +46,7 @@ TablesPanel::TablesPanel(QWidget* parent)
 }
 
 FigureTable* TablesPanel::table() { return m_section != nullptr ? m_section->table() : nullptr; }
-CurvePlot* TablesPanel::plot() { return m_section != nullptr ? m_section->plot() : nullptr; }
+PlotWidget* TablesPanel::plot() { return m_section != nullptr ? m_section->plot() : nullptr; }
 QString TablesPanel::lineText() const { return m_section != nullptr ? m_section->lineText() : QString(); }
 
 void TablesPanel::choose(const QString& name)

@@ -16,7 +16,7 @@ class QSplitter;
 
 namespace stagewright {
 
-class CurvePlot;
+class PlotWidget;
 class FigureTable;
 class SectionView;
 
@@ -32,7 +32,7 @@ public:
     QListWidget* names() { return m_names; }
     SectionView* section() { return m_section; }
     FigureTable* table();     // of the one chosen; null: it is unknown, or none is there
-    CurvePlot* plot();        // of its course, above it; null: none
+    PlotWidget* plot();       // of its course, above it; null: none
     QString lineText() const; // above it
     void setTheme(const Theme& theme);
 

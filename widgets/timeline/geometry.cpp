@@ -6,6 +6,8 @@
 #include <QLineF>
 #include <QPainter>
 
+#include "schedules/base/ticks.h"
+
 namespace stagewright {
 
 double Axis::toX(Nanos t) const
@@ -53,29 +55,11 @@ TimeRange pannedBy(const TimeRange& range, double pixels, double axisWidth, doub
     return {begin, begin + duration};
 }
 
-namespace {
-
-// 1, 2 or 5 × 10^k, at least `least`; in units where one may be a fraction of a nanosecond-unit pair.
-struct Step {
-    double size = 0;
-    int lead = 1;
-};
-Step niceStep(double least)
-{
-    const double power = std::pow(10.0, std::floor(std::log10(least)));
-    for (const int lead : {1, 2, 5}) {
-        if (lead * power >= least * (1 - 1e-9)) return {lead * power, lead};
-    }
-    return {10 * power, 1};
-}
-
-} // namespace
-
 Nanos rulerStep(const Axis& axis, double minSpacing, Nanos unit)
 {
     if (axis.degenerate()) return 0;
     const double least = axis.nanosPerPixel() * minSpacing / static_cast<double>(unit);
-    const double step = niceStep(std::max(least, 1.0 / static_cast<double>(unit))).size * static_cast<double>(unit);
+    const double step = roundStep(std::max(least, 1.0 / static_cast<double>(unit))).size * static_cast<double>(unit);
     return std::max<Nanos>(1, std::llround(step));
 }
 
@@ -84,9 +68,7 @@ std::vector<RulerTick> rulerTicks(const Axis& axis, double minSpacing, Nanos uni
     std::vector<RulerTick> ticks;
     const Nanos step = rulerStep(axis, minSpacing, unit);
     if (step <= 0) return ticks;
-    const double inUnits = static_cast<double>(step) / static_cast<double>(unit);
-    const double power = std::pow(10.0, std::floor(std::log10(inUnits) + 1e-9));
-    const int parts = std::lround(inUnits / power) == 2 ? 4 : 5;
+    const int parts = roundStep(static_cast<double>(step) / static_cast<double>(unit)).lead == 2 ? 4 : 5;
     const auto floorDiv = [](Nanos a, Nanos b) { return a / b - (a % b < 0 ? 1 : 0); };
     for (Nanos n = floorDiv(axis.range.begin, step); n * step <= axis.range.end; ++n) {
         for (int part = 0; part < parts; ++part) {

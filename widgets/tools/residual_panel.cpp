@@ -11,6 +11,7 @@
 #include "widgets/literals.h"
 #include "widgets/numbers.h"
 #include "widgets/panel/side_panel.h"
+#include "widgets/plot/plot_widget.h"
 #include "widgets/tools/tool_form.h"
 
 namespace stagewright {
@@ -44,9 +45,19 @@ ResidualPanel::ResidualPanel(QWidget* parent) : SectionColumn(parent)
     m_form->addWidget(form);
     m_step = addSection(u"The step"_s);
     auto* plot = addSection(u"Ops of this step"_s);
-    m_plot = new ResidualPlot;
+    m_plot = new PlotWidget(u"residualPlot"_s, u"Residuals of the ops of the step"_s);
+    m_plot->setUsualSize({284, 210});
+    m_plot->setOnPanel();
+    m_plot->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
+    m_plot->setTexts([this](int item) {
+        const OpResidual& of = m_picture->dots[static_cast<std::size_t>(item)].of;
+        return u"%1: predicted %2, measured %3, %4"_s.arg(
+            opOnRank(*m_timeline, of.span), durationText(of.predicted, m_units), durationText(of.measured, m_units),
+            signedDurationText(of.residual(), m_units));
+    });
     plot->addWidget(m_plot);
-    connect(m_plot, &ResidualPlot::opChosen, this, &ResidualPanel::opChosen);
+    connect(m_plot, &PlotWidget::itemChosen, this,
+            [this](int item) { emit opChosen(m_picture->dots[static_cast<std::size_t>(item)].of.span); });
     m_selectedSection = addSection(u"Selected op"_s);
     m_worst = addSection(u"Largest errors in this step"_s);
     m_groups = addSection(u"All measured steps: 95 % lie within"_s);
@@ -86,7 +97,7 @@ RunRef ResidualPanel::source() const
 void ResidualPanel::setFault(const Error& error)
 {
     m_picture.reset();
-    m_plot->setPicture(nullptr, nullptr, m_units);
+    m_plot->setPlot({});
     for (PanelSection* section : {m_step, m_selectedSection, m_worst, m_groups}) section->clear();
     for (PanelSection* section : {m_selectedSection, m_worst, m_groups}) section->hide();
     QString text = QString::fromStdString(error.message);
@@ -110,7 +121,8 @@ void ResidualPanel::setPicture(std::shared_ptr<const ResidualPicture> picture, s
                    of.steps == 1 ? u"The one measured step."_s : u"Median of the %1 measured steps."_s.arg(of.steps));
     m_step->addRow(u"Error"_s, signedFixed(100 * of.error, 1) + u" %"_s, u"(Predicted − measured) / measured"_s,
                    PanelSection::Tone::Strong);
-    m_plot->setPicture(m_picture, m_timeline, units);
+    m_plot->setPlot(residualPlot(*m_picture, units));
+    m_plot->setChosen(selectedItem());
     m_plot->setAccessibleDescription(
         u"%1 of step %2"_s.arg(countText(static_cast<qint64>(m_picture->dots.size()), u"1 op"_s, u"%L1 ops"_s))
             .arg(step + 1));
@@ -119,10 +131,18 @@ void ResidualPanel::setPicture(std::shared_ptr<const ResidualPicture> picture, s
     fillSelected();
 }
 
+int ResidualPanel::selectedItem() const
+{
+    if (!m_picture || m_selected == noSpan) return -1;
+    const auto at = std::find_if(m_picture->dots.begin(), m_picture->dots.end(),
+                                 [this](const ResidualDot& dot) { return dot.of.span == m_selected; });
+    return at == m_picture->dots.end() ? -1 : static_cast<int>(at - m_picture->dots.begin());
+}
+
 void ResidualPanel::setSelected(SpanId span)
 {
     m_selected = span;
-    m_plot->setSelected(span);
+    m_plot->setChosen(selectedItem());
     fillSelected();
 }
 

@@ -5,12 +5,14 @@
 
 #include "widgets/panel/section_column.h"
 #include "widgets/runs/runs_model.h"
-#include "widgets/tools/residual_plot.h"
+#include "widgets/tools/residual_picture.h"
 
 class QComboBox;
 class QPushButton;
 
 namespace stagewright {
+
+class PlotWidget;
 
 class ResidualPanel : public SectionColumn {
     Q_OBJECT
@@ -39,9 +41,10 @@ private:
     void fillWorst();
     void fillGroups();
     void fillSelected();
+    int selectedItem() const; // of the plot; −1: none
 
     QComboBox* m_source;
-    ResidualPlot* m_plot;
+    PlotWidget* m_plot;
     PanelSection *m_form, *m_step, *m_selectedSection, *m_worst, *m_groups;
     std::vector<Source> m_others;
     std::shared_ptr<const ResidualPicture> m_picture;

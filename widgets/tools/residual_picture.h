@@ -5,6 +5,8 @@
 #include <optional>
 #include <vector>
 
+#include "schedules/base/plot.h"
+#include "schedules/base/quantity.h"
 #include "traces/fit/residuals.h"
 
 namespace stagewright {
@@ -22,5 +24,8 @@ struct ResidualPicture {
 };
 
 ResidualPicture residualPicture(const Run& run, int step, const CostModel& costs);
+// A mark per op: across its predicted time, up the time beyond that; colour and shape show the kind. Its items are the
+// dots, from the largest error to the smallest by the keys, without texts.
+Plot residualPlot(const ResidualPicture& picture, const Units& units);
 
 } // namespace stagewright

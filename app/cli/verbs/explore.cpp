@@ -8,8 +8,8 @@
 #include "app/cli/text/document_json.h"
 #include "app/cli/text/document_text.h"
 #include "schedules/survey/survey.h"
-#include "traces/export/plot_svg.h"
 #include "traces/format/atomic_file.h"
+#include "traces/plot/plot_files.h"
 #include "traces/report/table_document.h"
 
 namespace stagewright {
@@ -20,7 +20,7 @@ struct ExploreChoice {
     std::string survey;
     SurveyValues fields; // on the command line
     bool csv = false;
-    std::string svg;
+    std::string svg, plot;
 };
 
 std::string quoted(const std::string& text)
@@ -74,7 +74,7 @@ Result<int> listSurveys(Session& session)
 Result<int> runExplore(const ExploreChoice& options, Session& session)
 {
     if (options.survey.empty()) {
-        if (!options.fields.empty() || options.csv || !options.svg.empty())
+        if (!options.fields.empty() || options.csv || !options.svg.empty() || !options.plot.empty())
             return fail(ErrorCode::Usage, "a survey is needed", "'stagewright explore' lists them");
         return listSurveys(session);
     }
@@ -109,13 +109,16 @@ Result<int> runExplore(const ExploreChoice& options, Session& session)
     } else {
         session.out(answer->setup + "\n\n" + documentText(document, {session.colourOut()}));
     }
-    if (!options.svg.empty()) {
+    for (const auto& [path, form] :
+         {std::pair(options.svg, std::string(".svg")), std::pair(options.plot, options.plot)}) {
+        if (path.empty()) continue;
         if (answer->plot.empty())
             return fail(ErrorCode::Usage, fmt::format("nothing of '{}' can be drawn", survey->name),
                         "the column note says why nothing could be simulated");
-        STAGEWRIGHT_CHECK(
-            writeFileAtomically(options.svg, plotPicture(answer->plot, std::string(survey->title), answer->setup)));
-        session.note(fmt::format("the plot is written to {}", options.svg));
+        STAGEWRIGHT_TRY(const std::string text,
+                        plotText(answer->plot, std::string(survey->title), answer->setup, form));
+        STAGEWRIGHT_CHECK(writeFileAtomically(path, text));
+        session.note(fmt::format("the plot is written to {}", path));
     }
     if (answer->complete) return ExitDone;
     session.warn("interrupted: this is what was done before");
@@ -178,6 +181,10 @@ Command command_explore()
             }
             verb.flag("--csv", options->csv, "Print the first table as CSV");
             verb.value("--svg", &options->svg, "Write the plot to this file").form("FILE").replaces();
+            verb.value("--plot", &options->plot,
+                       "Write the plot by the suffix of the name: .svg, its points as .csv, for papers as .tex (TikZ)")
+                .form("FILE")
+                .replaces();
             verb.notes("The surveys after an option's colon are those that have it. What can't be simulated is in the "
                        "column note.\n"
                        "Examples: stagewright explore memory --ranks 8 --microbatches 32 --cap 6 --svg memory.svg\n"

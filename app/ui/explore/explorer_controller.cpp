@@ -12,6 +12,7 @@
 #include "app/ui/workspace/workspace.h"
 #include "schedules/survey/memory.h"
 #include "traces/format/atomic_file.h"
+#include "traces/plot/plot_files.h"
 #include "traces/run/simulated_run.h"
 #include "traces/store/run_file.h"
 #include "widgets/background.h"
@@ -19,6 +20,7 @@
 #include "widgets/library/schedule_preview.h"
 #include "widgets/literals.h"
 #include "widgets/numbers.h"
+#include "widgets/plot/painter_canvas.h"
 #include "widgets/runs/runs_model.h"
 
 namespace stagewright {
@@ -87,8 +89,9 @@ ExplorerController::ExplorerController(Workspace& workspace)
         if (auto done = writeTable(path); !done) m_workspace.banner()->showError(QString(), done.error());
     });
     connect(m_view, &ExploreView::pictureAsked, this, [this](ExplorePlot plot) {
-        const QString path = QFileDialog::getSaveFileName(m_workspace.window(), u"Export the plot"_s, u"explore.svg"_s,
-                                                          u"Pictures (*.svg *.pdf *.png)"_s);
+        const QString path =
+            QFileDialog::getSaveFileName(m_workspace.window(), u"Export the plot"_s, u"explore.svg"_s,
+                                         u"Pictures (*.svg *.pdf *.png);;Points (*.csv);;TikZ (*.tex)"_s);
         if (path.isEmpty()) return;
         if (auto done = writePicture(plot, path); !done) m_workspace.banner()->showError(QString(), done.error());
     });
@@ -144,8 +147,7 @@ void ExplorerController::ask()
         [this](std::vector<ExploreBound> bounds) {
             grow();
             m_view->setBounds(std::move(bounds));
-            if (const auto& frontier = m_view->pareto()->frontier(); m_view->selected() < 0 && !frontier.empty())
-                m_view->select(static_cast<int>(frontier.back()));
+            if (m_view->selected() < 0) m_view->selectFrontier();
             m_later.start();
         },
         &m_pool);
@@ -184,12 +186,12 @@ void ExplorerController::nextState()
 void ExplorerController::askMixed()
 {
     m_stateJob.drop();
-    MixedPicture* picture = m_view->state()->mixed();
-    auto question = m_view->state()->mixedQuestion();
+    StateView* page = m_view->state();
+    auto question = page->mixedQuestion();
     if (!question) {
         m_view->setWork({}, false);
-        return picture->setError(u"%1; %2"_s.arg(QString::fromStdString(question.error().message),
-                                                 QString::fromStdString(question.error().remedy)));
+        return page->setMixedError(u"%1; %2"_s.arg(QString::fromStdString(question.error().message),
+                                                   QString::fromStdString(question.error().remedy)));
     }
     m_view->setWork(u"simulating…"_s, true);
     m_stateJob.start(
@@ -198,9 +200,9 @@ void ExplorerController::askMixed()
             progress.stop = stop;
             return mixedSurvey(question, progress);
         },
-        [this, picture, question = *question](MixedAnswer answer) {
+        [this, page, question = *question](MixedAnswer answer) {
             m_view->setWork(u"%1 divisions"_s.arg(answer.divisions.size()), false);
-            picture->setAnswer(std::make_shared<const MixedAnswer>(std::move(answer)), question);
+            page->setMixed(std::make_shared<const MixedAnswer>(std::move(answer)), question);
         },
         &m_pool);
 }
@@ -385,6 +387,12 @@ QString ExplorerController::setup(ExplorePlot plot) const
 
 Result<void> ExplorerController::writePicture(ExplorePlot plot, const QString& path, const PictureStyle& style) const
 {
+    const Plot shown = m_view->plotOf(plot);
+    if (const QString suffix = QFileInfo(path).suffix(); suffix == "csv"_L1 || suffix == "tex"_L1) {
+        STAGEWRIGHT_TRY(const std::string text, plotText(shown, m_view->caption(plot).toStdString(),
+                                                         setup(plot).toStdString(), path.toStdString()));
+        return writeFileAtomically(path.toStdString(), text);
+    }
     STAGEWRIGHT_TRY(const auto kind, pictureKindOf(path));
     PictureContent content;
     content.title = m_view->caption(plot);
@@ -392,10 +400,10 @@ Result<void> ExplorerController::writePicture(ExplorePlot plot, const QString& p
     content.theme = &m_workspace.theme();
     PicturePart part;
     part.name = u"Plot"_s;
-    part.height = [](double width) { return width * 0.6; };
+    part.height = [tall = shown.tall](double width) { return width * 0.6 * tall; };
     part.elastic = true;
-    part.paint = [view = m_view, plot](QPainter& painter, const QRectF& rect, const PaintRequest& request) {
-        view->paintPlot(plot, painter, rect, request.theme);
+    part.paint = [&shown](QPainter& painter, const QRectF& rect, const PaintRequest& request) {
+        paintPlot(shown, painter, rect, request.theme);
     };
     content.parts = {std::move(part)};
     STAGEWRIGHT_TRY(const auto bytes, pictureBytes(content, style, kind));

@@ -86,7 +86,6 @@ private:
     void runFinished(const LessonRuns::Outcome& outcome);
     void keepFigure(const QString& name, const QString& format, const QString& caption);
     Result<QByteArray> figureBytes(const QString& name, PictureKind kind, const QString& caption);
-    lessons::FigureLook figureLook() const;
     void explainGap(int rank, Nanos time);
     void hideGap();
     void refreshActions();

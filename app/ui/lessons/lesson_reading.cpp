@@ -4,13 +4,13 @@
 #include <cmath>
 
 #include <QPainter>
-#include <QSvgRenderer>
 
 #include "app/ui/lessons/lesson_controller.h"
 #include "app/ui/workspace/offers.h"
 #include "app/ui/workspace/workspace.h"
 #include "widgets/lessons/score_rail.h"
 #include "widgets/memory/memory_view.h"
+#include "widgets/plot/painter_canvas.h"
 #include "widgets/record/record_process.h"
 #include "widgets/style.h"
 #include "widgets/timeline/timeline_view.h"
@@ -71,20 +71,14 @@ void LessonController::took(const PageReading& reading)
     for (std::size_t i = 0; i < reading.blocks.size() && i < m_session->page().blocks.size(); ++i) {
         const auto* figure = std::get_if<lessons::Figure>(m_session->page().blocks[i]);
         if (figure == nullptr || !reading.blocks[i].figure) continue;
-        lessons::FigureLook look = figureLook();
-        look.width = lessonWidth - 76;
-        lessons::FigureData uncaptioned = *reading.blocks[i].figure; // its field is below
-        uncaptioned.caption.clear();
-        QSvgRenderer drawn(QByteArray::fromStdString(lessons::figureSvg(uncaptioned, look)));
-        const QSize size = drawn.defaultSize();
-        if (size.isEmpty()) continue;
+        const lessons::FigureData& data = *reading.blocks[i].figure; // its caption's field is below
         const double ratio = m_workspace.window()->devicePixelRatioF();
-        const int width = lessonWidth - 76, height = width * size.height() / size.width();
+        const int width = lessonWidth - 76, height = static_cast<int>(std::lround(data.height(width)));
         QPixmap picture(QSize(width, height) * ratio);
         picture.setDevicePixelRatio(ratio);
         picture.fill(m_workspace.theme().canvas);
         QPainter painter(&picture);
-        drawn.render(&painter, QRectF(0, 0, width, height));
+        paintPlot(data.plot, painter, QRectF(0, 0, width, height), m_workspace.theme());
         m_figures[figure->file] = picture;
     }
     m_panel->setReading(reading, state());
@@ -109,28 +103,6 @@ void LessonController::took(const PageReading& reading)
     }
     if (std::exchange(m_focusFirst, false) && m_panel->isVisible()) m_panel->focusFirst();
     refreshActions();
-}
-
-// The colours of the window.
-lessons::FigureLook LessonController::figureLook() const
-{
-    const Theme& theme = m_workspace.theme();
-    const auto ink = [&](Paint paint) {
-        return lessons::FigureLook::Ink{theme.of(paint).fill.name().toStdString(),
-                                        theme.of(paint).label.name().toStdString()};
-    };
-    lessons::FigureLook look;
-    look.font = loadFonts().toStdString();
-    look.ground = theme.canvas.name().toStdString();
-    look.text = theme.text.name().toStdString();
-    look.secondary = theme.secondary.name().toStdString();
-    look.grid = theme.separator.name().toStdString();
-    look.forward = ink(Paint::Forward);
-    look.backward = ink(Paint::Backward);
-    look.weight = ink(Paint::Weight);
-    look.message = ink(Paint::Communication);
-    look.other = ink(Paint::Optimizer);
-    return look;
 }
 
 void LessonController::fitAxis()
