@@ -95,7 +95,7 @@ private slots:
         SectionView panel(document.sections.front(), {}, nullptr);
         QCOMPARE(panel.lineText(), QStringLiteral("The third is the longest"));
         QCOMPARE(panel.table()->model()->rowCount(), 3);
-        QCOMPARE(panel.plot()->marks(), 3);
+        QCOMPARE(panel.plot()->items(), 3);
         QCOMPARE(panel.figures()->figures().front().first, QStringLiteral("tables.lengths.figures.longest_ns"));
         QCOMPARE(panel.figures()->figures().front().second, QStringLiteral("3.00 ms"));
         QSignalSpy chosen(&panel, &SectionView::marksChosen), op(&panel, &SectionView::spanChosen);
