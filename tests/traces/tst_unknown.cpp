@@ -82,8 +82,9 @@ private slots:
         for (const MemoryCategory category : {MemoryCategory::Workspace, MemoryCategory::Activations}) {
             const Run run = kernelsAlone(category);
             const auto figures = reportOf(run, {}).value().figures();
-            const auto peak = std::find_if(figures.begin(), figures.end(),
-                                           [](const document::Figure& figure) { return figure.key == "peak_activation"; });
+            const auto peak = std::find_if(figures.begin(), figures.end(), [](const document::Figure& figure) {
+                return figure.key == "peak_activation";
+            });
             QVERIFY(peak != figures.end());
             QCOMPARE(peak->unknown, std::string(category == MemoryCategory::Workspace
                                                     ? "the trace does not say what its memory is used for"

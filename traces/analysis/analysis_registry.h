@@ -20,8 +20,8 @@ class StepContext; // step_context.h
 
 struct AnalysisRows {
     std::vector<TableRow> rows;
-    std::vector<SpanId> ops; // by row the span it is about, or noSpan; empty: rows are about none
-    std::string sentence;    // what it comes to, below the table; may be empty
+    std::vector<SpanId> ops;                    // by row the span it is about, or noSpan; empty: rows are about none
+    std::string sentence;                       // what it comes to, below the table; may be empty
     std::vector<document::Figure> figures = {}; // key figures, above the table: "share" is tables.NAME.figures.share
     document::Marks marks = {};                 // what of it a picture of the timeline shows
 };

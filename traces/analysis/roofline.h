@@ -12,6 +12,8 @@
 
 namespace stagewright {
 
+class StepContext; // step_context.h
+
 struct Ceilings {
     double flops = 0;          // per second
     double bytesPerSecond = 0; // of memory

@@ -61,7 +61,8 @@ private:
 
 bool BothFigures::known(std::string_view figure, std::string key)
 {
-    const std::string &whyA = document::findFigure(m_a, figure)->unknown, &whyB = document::findFigure(m_b, figure)->unknown;
+    const std::string &whyA = document::findFigure(m_a, figure)->unknown,
+                      &whyB = document::findFigure(m_b, figure)->unknown;
     if (whyA.empty() && whyB.empty()) return true;
     const std::string why = whyA == whyB   ? "both runs: " + whyA
                             : whyA.empty() ? "run B: " + whyB

@@ -12,10 +12,15 @@ namespace stagewright::document {
 
 namespace {
 
+std::string under(const std::string& place, const std::string& key) // what has no place has none in it
+{
+    return place.empty() ? place : place + key;
+}
+
 Table rowsOf(const std::vector<TableColumn>& columns, const std::vector<TableRow>& rows, const std::vector<SpanId>& ops,
              const std::string& place, const Units& dataUnits)
 {
-    Table out{place.empty() ? place : place + ".#", {}};
+    Table out{under(place, ".#"), {}};
     out.dataUnits = dataUnits;
     for (const TableColumn& column : columns) {
         out.columns.emplace_back(column);
@@ -35,9 +40,8 @@ Section described(const std::string& title, const std::vector<TableColumn>& colu
                   const std::string& sentence, const std::string& place)
 {
     Section section{title};
-    const auto in = [&place](const char* key) { return place.empty() ? place : place + key; };
-    section.fact(in(".title"), title);
-    Table heads = dataTable(in(".columns.#"), "key title unit");
+    section.fact(under(place, ".title"), title);
+    Table heads = dataTable(under(place, ".columns.#"), "key title unit");
     for (const TableColumn& column : columns) {
         std::string unit(column.unit());
         if (column.kind == ColumnKind::Time) unit = rows.dataUnits->timeName();
@@ -45,10 +49,10 @@ Section described(const std::string& title, const std::vector<TableColumn>& colu
         heads.add({column.key, column.title, textCell(std::move(unit))});
     }
     section.add(std::move(heads));
-    section.fact(in(".unknown"), rows.unknown);
+    section.fact(under(place, ".unknown"), rows.unknown);
     const bool empty = rows.unknown.empty() && rows.rows.empty();
     section.add(std::move(rows));
-    Sentences& below = section.add(Sentences{in(".sentence"), {}});
+    Sentences& below = section.add(Sentences{under(place, ".sentence"), {}});
     if (!sentence.empty()) below.lines.push_back(sentence);
     if (empty && sentence.empty()) section.say("no rows");
     return section;
@@ -78,28 +82,27 @@ namespace stagewright {
 document::Section tableSection(const ReportTable& table, const std::string& place, std::size_t mostShown)
 {
     using namespace document;
-    Table rows = rowsOf(table.columns, table.rows, table.ops, place.empty() ? place : place + ".rows", {});
+    Table rows = rowsOf(table.columns, table.rows, table.ops, under(place, ".rows"), {});
     rows.unknown = table.unknown;
     rows.mostShown = mostShown;
     Section section =
         described(std::string(table.analysis->title), table.columns, std::move(rows), table.sentence, place);
     for (auto figure = table.figures.rbegin(); figure != table.figures.rend(); ++figure) {
         Figure one = *figure;
-        one.key = place + ".figures." + one.key;
+        one.key = under(place, ".figures." + one.key);
         section.elements.insert(section.elements.begin(), std::move(one));
     }
     if (!table.analysis->curves.up.empty())
-        section.add(Chart{place + ".plot", std::string(table.analysis->title), curvesOf(table)});
-    if (const Marks& marks = table.marks; !marks.empty()) section.add(marks).place = place + ".marks";
+        section.add(Chart{under(place, ".plot"), std::string(table.analysis->title), curvesOf(table)});
+    if (const Marks& marks = table.marks; !marks.empty()) section.add(marks).place = under(place, ".marks");
     return section;
 }
 
 document::Section tableSection(const SurveyTable& table, const std::string& place, const Units& units)
 {
     using namespace document;
-    Section section = described(table.title, table.columns,
-                                rowsOf(table.columns, table.rows, {}, place + ".rows", units), table.sentence, place);
-    return section;
+    return described(table.title, table.columns, rowsOf(table.columns, table.rows, {}, under(place, ".rows"), units),
+                     table.sentence, place);
 }
 
 std::vector<std::string> tablesOf(ReportPart part)

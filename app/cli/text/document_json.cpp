@@ -18,7 +18,7 @@ bool isWild(std::string_view part) { return part == "#" || part == "*"; }
 
 Json& within(Json& at, std::string_view part)
 {
-    const bool index = part.find_first_not_of("0123456789") == std::string_view::npos;
+    const bool index = !part.empty() && part.find_first_not_of("0123456789") == std::string_view::npos;
     return index ? at[static_cast<std::size_t>(wholeOf<int>(part).value_or(0))] : at[part];
 }
 

@@ -412,7 +412,7 @@ Result<int> runCheck(const CheckChoice& options, const std::shared_ptr<ProcessJo
          document::unshown("replicas"), document::unshown("rollbacks"), document::unshown("weights"),
          document::unshown("deviation"), document::unshown("note")});
     for (const std::size_t c : {2, 4, 5}) table.columns[c].shown = anyReplicas;
-    Json series = Json::array(); // what of each schedule is no table
+    Json series = Json::array(); // of each schedule what a table does not hold
     const DeviceOptions devices = training.device;
     std::vector<std::string> notes;
     bool passed = true;
