@@ -198,6 +198,7 @@ Result<std::string> htmlReport(const Run& run, const HtmlOptions& options)
     RunDocumentOptions parts;
     parts.context = context.get();
     parts.explained = mostGaps;
+    parts.data = false;
     document::Document document = runDocument(run, report, parts);
     document.sections.front().say(storedText(run, options.source));
     if (!options.progress.cancelled()) addTables(document, *context);

@@ -509,7 +509,7 @@ void addUnknown(Document& document, const RunReport& report, const RunInfo& info
     document.sections.back().add(std::move(table));
 }
 
-Section gapsSection(const StepContext& context, const RunReport& report, std::size_t explained)
+Section gapsSection(const StepContext& context, const RunReport& report, std::size_t explained, bool data)
 {
     const Timeline& timeline = context.timeline();
     const auto& gaps = report.bubbles.gaps;
@@ -525,7 +525,9 @@ Section gapsSection(const StepContext& context, const RunReport& report, std::si
     };
     Table table = dataTable("gaps.#", "rank start_ns end_ns cause before blamed ready_op sentence chain "
                                       "experiment.change experiment.makespan_before_ns experiment.makespan_after_ns");
-    for (const Gap& gap : gaps) {
+    if (data) table.rows.reserve(gaps.size());
+    for (std::size_t i = 0; data && i < gaps.size(); ++i) {
+        const Gap& gap = gaps[i];
         TableRow cells{std::int64_t(gap.rank),
                        gap.start,
                        gap.end,
@@ -540,14 +542,15 @@ Section gapsSection(const StepContext& context, const RunReport& report, std::si
     std::vector<Table> chains;
     for (const std::size_t i : longest) {
         GapExplanation explanation = explainer.explain(gaps[i]);
+        section.say("  " + explanation.sentence);
+        if (!data) continue;
         TableRow& cells = table.rows[i].cells;
-        cells[7] = explanation.sentence;
+        cells[7] = std::move(explanation.sentence);
         if (const auto& experiment = explanation.experiment)
             cells[9] = experiment->change, cells[10] = experiment->before, cells[11] = experiment->after;
         Table& chain = chains.emplace_back(dataTable(fmt::format("gaps.{}.chain.#", i), "op rank why"));
         for (const GapLink& link : explanation.chain)
             chain.add({name(link.span), std::int64_t(timeline.trackOf(link.span).rank), link.why});
-        section.say("  " + std::move(explanation.sentence));
     }
     section.add(std::move(table));
     for (Table& chain : chains) section.add(std::move(chain));
@@ -668,15 +671,15 @@ document::Document runDocument(const Run& run, const RunReport& report, const Ru
     if (report.noOps.empty()) document.add(options.titles ? "Timeline" : "").add(Marks{});
     addIdle(document, report, options.titles);
     if (options.context != nullptr)
-        document.sections.push_back(gapsSection(*options.context, report, options.explained));
+        document.sections.push_back(gapsSection(*options.context, report, options.explained, options.data));
     if (options.memory) addMemory(document, report);
     document.sections.push_back(communicationSection(report, figures));
     document.sections.back().shown = options.communication;
     addCriticalPath(document, run, report, options.criticalPath);
 
     Section& facts = document.add();
-    addMetrics(facts, run);
-    addRanks(facts, run, report);
+    if (options.data) addMetrics(facts, run);
+    if (options.data) addRanks(facts, run, report);
     facts.fact("hung", ColumnKind::Truth, 0);
     facts.add(listOf("cycle", ColumnKind::Text, {}));
     facts.add(listOf("victims", ColumnKind::Whole, {}));

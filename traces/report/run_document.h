@@ -16,6 +16,7 @@ struct RunDocumentOptions {
     const StepContext* context = nullptr;     // of the report: gaps are listed; null: they are not
     std::size_t explained = 0;                // so many of the longest, with sentence, chain and experiment
     const std::vector<Note>* notes = nullptr; // null: none are listed
+    bool data = true;                         // false: what only JSON has may be left out, where it is much
     // What people are shown; JSON has all.
     bool memory = true;
     bool communication = true;

@@ -179,6 +179,7 @@ Result<int> runReport(const ReportChoice& options, Session& session)
     parts.context = &context;
     parts.explained = static_cast<std::size_t>(options.gaps);
     parts.notes = &stored.notes;
+    parts.data = session.json || !requirements.empty();
     document::Document document = runDocument(run, *figures, parts);
     addSections(document, context, *figures, options, stored);
     if (residuals) addTables(document, context, {"residuals"});

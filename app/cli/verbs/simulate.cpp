@@ -145,6 +145,7 @@ Result<int> runSimulate(const SimulateChoice& options, Session& session)
     parts.memory = replicas.shared && costs.memoryUnit == 1;
     parts.communication = simulated.costs && simulated.costs->links != Links{};
     parts.criticalPath = parts.titles = false;
+    parts.data = session.json;
     document::Document document = runDocument(simulated, figures, parts);
     if (replicas.shared)
         document.sections.push_back(
