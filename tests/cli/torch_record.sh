@@ -118,7 +118,7 @@ train() { # NAME FOLDER; the losses
     wait
     cat "$1.$2".rank*
 }
-for name in ScheduleGPipe Schedule1F1B ScheduleInterleaved1F1B ScheduleInterleavedZeroBubble hand; do
+for name in Schedule1F1B ScheduleInterleavedZeroBubble hand; do
     plain=$(train $name none)
     recorded=$(train $name $name.traces)
     expect_that "$name trains: $(cat $name.none.err*)" test -n "$plain"
@@ -133,7 +133,6 @@ for name in ScheduleGPipe Schedule1F1B ScheduleInterleaved1F1B ScheduleInterleav
     expect_same "$(stagewright sql $name.stagewright "SELECT count(DISTINCT step) FROM spans WHERE lane='compute'" | tail -1 | tr -d " ")" 3
 done
 order() { stagewright export "$1.stagewright" --format csv -o "$1.csv" >/dev/null 2>&1 && cat "$1.csv"; }
-expect_that 'GPipe' grep -qx '0F0,0F1,0F2,0F3,0B0,0B1,0B2,0B3.*' <<<"$(order ScheduleGPipe)"
 expect_that '1F1B' grep -qx '0F0,0F1,0B0,0F2,0B1,0F3,0B2,0B3.*' <<<"$(order Schedule1F1B)"
 expect_that 'by hand' grep -qx '1F0,1B0,1F1,1B1,1F2,1B2,1F3,1B3.*' <<<"$(order hand)"
 expect_that "a split backward" grep -q "0I0.*0W0" <<<"$(order ScheduleInterleavedZeroBubble)"
