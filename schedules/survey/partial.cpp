@@ -214,6 +214,7 @@ Plot partialPlot(const CutAnswer& answer, const CutQuestion& question)
         counts.items.push_back(PlotItem::band(x - 0.5, x + 0.5, layerText(answer.rows[i], question),
                                               static_cast<int>(i), static_cast<int>(i)));
     }
+    counts.across.names = replicas.across.names;
     const double end = static_cast<double>(answer.rows.size()) - 0.5;
     for (std::size_t k = 0; k < answer.replicas.size(); ++k) {
         const CutReplica& at = answer.replicas[k];

@@ -98,6 +98,17 @@ refused 'memory: 2 sizes for 3 ranks' uneven --memory 40,48
 refused '2 samples for 3 ranks' uneven --batch 2
 refused 'across and up are the same' heat --across cap --up cap
 refused 'a survey is needed' --ranks 4
+# The plot by the suffix: points, TikZ; another one is refused.
+for form in csv tex; do
+    run stagewright explore partial --replicas 4 --plot "p.$form" --log-level warning
+    expect_code 0
+    expect_file "p.$form"
+done
+expect_that 'points have a header and names' grep -qE '^Replicas that send gradients,,embedding,1' p.csv
+expect_that 'TikZ is an axis' grep -q '^.begin{axis}' p.tex
+run stagewright explore partial --replicas 4 --plot p.gif
+expect_code 2
+expect_err 'p.gif'
 run stagewright explore memory --ranks 4 --microbatches 8 --svg nowhere/x.svg
 expect_code 3
 expect_err 'nowhere/x.svg'

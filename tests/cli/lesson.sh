@@ -180,7 +180,7 @@ expect_out 'false.md:[0-9]+:[0-9]+: fault \(wrong\)'
 run stagewright lesson latency --figures figures
 expect_code 0
 expect_file figures/fig-6.svg
-expect_that "it is a picture" grep -q '<polyline' figures/fig-6.svg
+expect_that "it is a picture" grep -qE '<path fill="none" stroke="#[0-9A-F]{6}" stroke-width="2" d="M[0-9]' figures/fig-6.svg
 run stagewright lesson --glossary VPP
 expect_code 0
 expect_out '^Interleaving'

@@ -267,7 +267,7 @@ void PlotLayout::nameTicks(PlotRange& range, const PlotAxis& axis, int most, boo
 // The names of the places across: all of them, wrapped, or those that have room.
 double PlotLayout::nameColumns(const PlotCanvas& canvas)
 {
-    names.assign(plot.across.names.size(), {});
+    names.assign(plot.across.hidden ? 0 : plot.across.names.size(), {});
     if (names.empty()) return 0;
     const double slot = area.width() / static_cast<double>(names.size()) - 4;
     long lines = 1;

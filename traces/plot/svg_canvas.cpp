@@ -9,7 +9,7 @@
 namespace stagewright {
 namespace {
 
-constexpr double letter = 6.1; // the mean width of a letter, at 11 pixels
+constexpr double letter = 6.3; // the mean width of a letter, at 11 pixels
 constexpr double hatchPitch = 6;
 
 std::string pathOf(std::span<const PlotPlace> places)
