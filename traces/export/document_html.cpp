@@ -7,6 +7,7 @@
 
 #include "traces/export/timeline_svg.h"
 #include "traces/plot/plot_files.h"
+#include "traces/plot/svg_colours.h"
 
 namespace stagewright::document {
 
