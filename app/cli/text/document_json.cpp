@@ -140,7 +140,7 @@ Json plotJson(const Plot& plot)
         for (const PlotPoint& point : one.points) points.push_back(Json{point.x, point.y});
         series.push_back({{"title", one.title}, {"points", std::move(points)}});
     }
-    return {{"across", plot.across}, {"up", plot.up}, {"series", std::move(series)}};
+    return {{"across", plot.across.title}, {"up", plot.up.title}, {"series", std::move(series)}};
 }
 
 Json marksJson(const Marks& marks)
