@@ -73,14 +73,13 @@ PlotInk inkOf(const Plot& plot, std::size_t series) { return plot.series[series]
 std::string elided(std::string_view text, double width, const PlotCanvas& canvas, PlotFont font)
 {
     if (canvas.textWidth(text, font) <= width) return std::string(text);
-    std::size_t end = text.size();
-    std::string out;
-    do {
+    for (std::size_t end = text.size(); end > 0;) {
         do --end;
         while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80);
-        out = std::string(text.substr(0, end)) + "…";
-    } while (end > 0 && canvas.textWidth(out, font) > width);
-    return out;
+        const std::string out = std::string(text.substr(0, end)) + "…";
+        if (canvas.textWidth(out, font) <= width) return out;
+    }
+    return {};
 }
 
 std::string wrapped(std::string_view text, double width, const PlotCanvas& canvas)
