@@ -569,7 +569,8 @@ void SidePanel::fillCommunication()
     }
     m_communication->setVisible(any);
     const auto latency = m_figures->linkLatency();
-    if (!any || !latency) return;
+    const document::Figure& time = figure("overlap.comm_time");
+    if (!any || !latency || !time.unknown.empty() || time.value == 0) return;
     m_communication->addRow(u"Latency per hop"_s, durationText(*latency, m_units),
                             u"From the run's cost model: given, or fitted as the median time between a producer's "
                             "end and the arrival."_s);
