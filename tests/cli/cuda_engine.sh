@@ -22,7 +22,7 @@ expect_code 0
 for kernel in 'layer norm' 'linear, weight gradient' 'GELU layer, forward and backward' 'attention of a later slice' 'attention that streams its keys' \
     'attention that streams its keys, heads of 64' 'attention that streams its keys, heads of 128' \
     'cross entropy' 'AdamW, step and undo'; do
-    for precision in 'fp32 .* 1e-04' 'tf32 .* 4e-03' 'bf16 .* 2e-02'; do expect_out "^$kernel +cuda +$precision +pass\$"; done
+    for precision in 'fp32 .* 0.0001' 'tf32 .* 0.004' 'bf16 .* 0.02'; do expect_out "^$kernel +cuda +$precision +pass\$"; done
 done
 expect_out '^cuda against cpu, 10 steps +fp32 .* pass$'
 expect_out '^cuda against cpu, 10 steps +tf32 .* pass$'
