@@ -115,7 +115,7 @@ private slots:
             // nothing to write, or what the format can't hold, is refused in words, and leaves nothing behind
             if (first.isEmpty()) {
                 const auto refused = info->write(request);
-                QVERIFY2((run.timeline->empty() || info->folder) && !refused && !refused.error().message.empty(),
+                QVERIFY2((run.timeline->empty() || info->can) && !refused && !refused.error().message.empty(),
                          std::string(info->name).c_str());
                 QVERIFY(!QFile::exists(path));
                 continue;

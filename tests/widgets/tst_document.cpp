@@ -90,7 +90,7 @@ private slots:
                 QVERIFY2(said.contains(QLatin1String(word)), qPrintable(said + QLatin1String(word)));
         }
         QVERIFY(printed.contains(QStringLiteral("▁▅█")) || printed.contains(QStringLiteral("▁▄█"))); // the curve
-        QVERIFY(page.contains(QStringLiteral("class=\"curve")));
+        QVERIFY(page.contains(QStringLiteral("<svg class=\"sw\"")));
 
         SectionView panel(document.sections.front(), {}, nullptr);
         QCOMPARE(panel.lineText(), QStringLiteral("The third is the longest"));

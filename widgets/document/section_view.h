@@ -24,7 +24,7 @@ public:
     SectionView(const document::Section& section, const Units& units, QWidget* parent);
     QString lineText() const;
     FigureTable* table() { return m_table; }      // null: it is unknown, or there is none
-    PlotWidget* plot() { return m_plot; }          // likewise
+    PlotWidget* plot() { return m_plot; }         // likewise
     PanelSection* figures() { return m_figures; } // likewise
     QPushButton* marks() { return m_marks; }      // likewise
     void setTheme(const Theme& theme);
