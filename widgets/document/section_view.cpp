@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <QHBoxLayout>
 #include <QLabel>
 #include <QPushButton>
 #include <QVBoxLayout>
@@ -12,12 +13,15 @@
 #include "widgets/numbers.h"
 #include "widgets/panel/panel_parts.h"
 #include "widgets/plot/plot_widget.h"
+#include "widgets/readable.h"
 #include "widgets/sentence.h"
 #include "widgets/style.h"
 #include "widgets/table_copy.h"
 
 namespace stagewright {
 namespace {
+
+constexpr int widestFigures = 440;
 
 // In the unit of time that the reader chose; numbers in the reader's language.
 FigureCell cellOf(const document::Column& column, const document::Row& row, const TableCell& cell, const Units& units)
@@ -86,7 +90,11 @@ void SectionView::add(const document::Figure& figure)
         m_figures = new PanelSection({}, this);
         m_figures->setRuled(false);
         m_figures->setContentsMargins(12, 0, 12, 0);
-        m_page->addWidget(m_figures);
+        m_figures->setMaximumWidth(textPixels(widestFigures));
+        auto* row = new QHBoxLayout; // values stay near their titles where the panel is wide
+        row->addWidget(m_figures, 1);
+        row->addStretch(1);
+        m_page->addLayout(row);
     }
     const QString value = QString::fromStdString(document::textOf(figure, m_units, timeUnit()));
     const std::string& more = figure.unknown.empty() ? figure.note : figure.unknown;

@@ -175,6 +175,7 @@ PanelSection::PanelSection(const QString& title, QWidget* parent) : QWidget(pare
     layout->setContentsMargins(0, 0, 0, 0);
     layout->setSpacing(0);
     m_title = new RowLabel(title, "title", this);
+    m_title->setHidden(title.isEmpty());
     layout->addWidget(m_title);
     layout->addSpacing(9);
     m_body = new QWidget(this);
@@ -191,7 +192,11 @@ PanelSection::PanelSection(const QString& title, QWidget* parent) : QWidget(pare
     makeCopyable(this, [this] { return table(); });
 }
 
-void PanelSection::setTitle(const QString& title) { m_title->setText(title); }
+void PanelSection::setTitle(const QString& title)
+{
+    m_title->setText(title);
+    m_title->setHidden(title.isEmpty());
+}
 
 void PanelSection::setRuled(bool ruled) { m_rule->setVisible(ruled); }
 
