@@ -74,7 +74,7 @@ def by_hand(recording):
         if recording:
             recording.step()
         op = recording.op if recording else lambda *_, **__: __import__("contextlib").nullcontext()
-        kept = []
+        kept, sent = [], []
         for j in range(m):
             if rank == 0:
                 with op("F", stage=0, microbatch=j):
@@ -89,13 +89,15 @@ def by_hand(recording):
                     losses.append(float(one.detach()))
                 with op("B", stage=1, microbatch=j):
                     one.backward()
-                dist.send(value.grad, 0, tag=m + j)
+                sent.append(dist.isend(value.grad, 0, tag=m + j))  # a send that waits would hold up both
         if rank == 0:
             for j in range(m):
                 gradient = torch.empty(2, wide)
                 dist.recv(gradient, 1, tag=m + j)
                 with op("B", stage=0, microbatch=j):
                     kept[j].backward(gradient)
+        for work in sent:
+            work.wait()
         with op("OPT", stage=rank):
             for p in whole[rank].parameters():
                 p.data -= 0.01 * p.grad
