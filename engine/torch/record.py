@@ -77,6 +77,8 @@ class record:
         elif self.range is not None:  # this step is not whole
             self.range.__exit__(None, None, None)
             self.trace.stop()
+        if self.trace is not None:
+            self.trace.close()
         if self.traced == 0:
             if kind is None:
                 sys.stderr.write(f"stagewright: {self.begun} steps began, and the first {self.warmup} are not traced\n")

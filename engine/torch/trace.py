@@ -10,7 +10,13 @@ def name_messages(torch):
 
         return call
 
+    was = group.send, group.recv
     group.send, group.recv = named(group.send, "send"), named(group.recv, "recv_")
+
+    def undo():
+        group.send, group.recv = was
+
+    return undo
 
 
 class TraceError(Exception):
@@ -35,11 +41,18 @@ class Trace:
         self.plain = os.path.join(folder, f"rank{rank}.json")
         self.end, self.foot = 0, b""  # where the next step goes; what follows the last one
         self.profiler = None
+        self.undo = []  # what gives PyTorch back as it was
         os.makedirs(os.path.dirname(self.path), exist_ok=True)
         if not self.operators:
             self.operators = not self._ranges_only()
         if not self.operators:
-            name_messages(torch)
+            self.undo.append(name_messages(torch))
+
+    def close(self):
+        """Other profilers record everything again."""
+        for undo in self.undo:
+            undo()
+        self.undo = []
 
     def _ranges_only(self):
         """Named ranges are all that the profiler records from now on. False where this PyTorch can't."""
@@ -47,13 +60,15 @@ class Trace:
 
         try:
             scopes = {self.torch._C._profiler.RecordScope.USER_SCOPE}
-            profiler._enable_profiler = functools.partial(profiler._enable_profiler, scopes=scopes)
+            was = profiler._enable_profiler
+            profiler._enable_profiler = functools.partial(was, scopes=scopes)
             with self.torch.profiler.profile(activities=[self.torch.profiler.ProfilerActivity.CPU]):
                 pass
         except (AttributeError, TypeError):
             if isinstance(getattr(profiler, "_enable_profiler", None), functools.partial):
                 profiler._enable_profiler = profiler._enable_profiler.func
             return False
+        self.undo.append(lambda: setattr(profiler, "_enable_profiler", was))
         return True
 
     def start(self):

@@ -41,7 +41,7 @@ struct PlotInk {
     bool operator==(const PlotInk&) const = default;
     PlotInk forLabel() const { return {hue, strength, true}; }
 };
-// Of the n-th of a few series: distinct under colour-vision deficiency, then greys.
+// The ink of the n-th of a few series: distinct under colour-vision deficiency, then greys.
 inline PlotInk seriesInk(std::size_t index)
 {
     constexpr PlotHue hues[] = {PlotHue::Forward,  PlotHue::Backward,  PlotHue::Weight,    PlotHue::Communication,

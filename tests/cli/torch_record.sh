@@ -109,6 +109,9 @@ if folder == "none":
 else:
     with record(folder, warmup=2, steps=3) as recording:
         by_hand(recording) if name == "hand" else library()
+with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as own_profiler:
+    torch.ones(2) + 1
+assert any(event.key == "aten::add" for event in own_profiler.key_averages()), "a later profiler records operators"
 if losses:
     print(*map(repr, losses), flush=True)
 dist.barrier()

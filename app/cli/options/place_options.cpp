@@ -16,7 +16,7 @@ namespace stagewright {
 
 namespace {
 
-// Of a call beside its setup.
+// What a call has beside its setup.
 constexpr auto staysHere =
     std::to_array<std::string_view>({"--output", "--progress", "--stdin-control", "--json", "--log-level"});
 
