@@ -14,7 +14,7 @@
 #include "app/cli/option_set.h"
 #include "app/cli/session.h"
 #include "app/cli/text/table.h"
-#include "app/cli/version.h"
+#include "app/version/version.h"
 #include "schedules/base/text.h"
 
 namespace stagewright {
@@ -267,7 +267,7 @@ Result<Call> readCall(int count, char** words, Session& session)
         "memory went, change it, compare.");
     app.name("stagewright");
     app.formatter(std::make_shared<HelpFormatter>());
-    app.set_version_flag("--version", fmt::format("stagewright {}", programVersion), "Print the version and exit");
+    app.set_version_flag("--version", "stagewright " + versionText(), "Print the version and exit");
     app.get_help_ptr()->description(help);
     app.require_subcommand(1);
     app.footer(

@@ -18,8 +18,8 @@
 #include "app/cli/command.h"
 #include "app/cli/commands.h"
 #include "app/cli/session.h"
-#include "app/cli/version.h"
 #include "app/launch/mpi_start.h"
+#include "app/version/version.h"
 #include "engine/mpi/mpi_processes.h"
 #include "engine/training/flight_page.h"
 #include "engine/transport/bytes.h"
@@ -236,7 +236,7 @@ Result<int> inProcesses(Session& session, const std::function<Result<int>(std::s
         session.jobFolder.clear();
         static_cast<void>(session.stop()); // the leader decides when to stop
     }
-    auto job = ProcessJob::meet(std::move(processes), programVersion);
+    auto job = ProcessJob::meet(std::move(processes), versionText());
     if (!job) {
         session.silent = false;
         return tl::unexpected(std::move(job.error()));

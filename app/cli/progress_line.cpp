@@ -6,7 +6,7 @@
 #include <fmt/core.h>
 
 #include "app/cli/text/json.h"
-#include "app/cli/version.h"
+#include "app/version/version.h"
 #include "schedules/base/shown_text.h"
 #include "schedules/base/standard_streams.h"
 
@@ -18,7 +18,7 @@ ProgressLine::ProgressLine(Mode mode, std::string verb, bool colour, const std::
     : m_mode(mode), m_colour(colour), m_begin(std::chrono::steady_clock::now())
 {
     if (mode == Mode::JsonLines && !file.empty()) m_file = std::fopen(file.c_str(), "ae");
-    event({{"event", "hello"}, {"protocol", 1}, {"version", programVersion}, {"verb", verb}});
+    event({{"event", "hello"}, {"protocol", 1}, {"version", programVersion()}, {"verb", verb}});
 }
 
 ProgressLine::~ProgressLine()

@@ -97,18 +97,20 @@ Result<TorchImport> importTorchJob(const TorchJob& job, const TorchRunEnd& end, 
     if (!out) return out;
     Run& run = out->run;
     TextPairs configuration = configurationOf(job);
-    const int traced = job.warmup + job.steps;
-    auto with = timesOf(end, job.warmup, traced), without = timesOf(end, traced, traced + job.stepsWithoutProfiler);
+    const int last = job.warmup + job.steps, first = last - job.tracedSteps;
+    auto with = timesOf(end, first, last), without = timesOf(end, job.warmup, first);
+    for (const Nanos time : timesOf(end, last, last + job.stepsWithoutProfiler)) without.push_back(time);
     if (!with.empty() && !without.empty()) {
-        const auto steps = static_cast<int>(without.size());
-        for (auto& fact : profilerFacts({lowerMedian(std::move(without)), lowerMedian(std::move(with)), steps}))
+        const auto steps = static_cast<int>(without.size()), traced = static_cast<int>(with.size());
+        for (auto& fact : profilerFacts({lowerMedian(std::move(without)), lowerMedian(std::move(with)), steps,
+                                         end.profiling / traced, end.writing / traced}))
             configuration.push_back(std::move(fact));
     }
     describe(run, std::move(configuration),
              {{"engine", "PyTorch " + end.torch}, {"python", end.python}, {"device", end.device}, {"job", folder}});
     Metric loss{"loss", "nats", {}};
     for (int step = 0; step < run.info.steps; ++step) {
-        const auto at = static_cast<std::size_t>(job.warmup + step);
+        const auto at = static_cast<std::size_t>(first + step);
         if (at < end.losses.size()) loss.values.push_back(end.losses[at]);
     }
     if (!loss.values.empty()) run.metrics.push_back(std::move(loss));

@@ -202,7 +202,13 @@ private:
         case TorchEvent::Kind::Step: takeStep(*event); break;
         case TorchEvent::Kind::Check: break;
         case TorchEvent::Kind::Error: rank.error = event; return;
-        case TorchEvent::Kind::Done: rank.done = true; break;
+        case TorchEvent::Kind::Done:
+            rank.done = true;
+            if (event->profiling + event->writing > m_out.profiling + m_out.writing) {
+                m_out.profiling = event->profiling;
+                m_out.writing = event->writing;
+            }
+            break;
         case TorchEvent::Kind::Traced:
             ++rank.traced;
             rank.where = "between steps"; // its next sign of life may be a second away
@@ -230,7 +236,7 @@ private:
         if (m_asked) return;
         m_asked = true;
         m_lastProgress = Clock::now();
-        if (m_out.completeSteps <= m_run.warmup) {
+        if (m_out.completeSteps <= m_run.untraced) {
             m_out.stopped = interrupted(); // there is nothing to keep
             return;
         }

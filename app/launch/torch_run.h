@@ -20,7 +20,7 @@ struct TorchRun {
     // of a Slurm job: srun starts as many on each, neighbours together; the folder is on all. Empty: all here
     std::vector<std::string> nodes{};
     std::vector<std::string> srun{}; // its options, as words; not empty: it starts the ranks on one node, too
-    int warmup = 0;
+    int untraced = 0; // steps before the traced ones: of a job that is stopped in them nothing is kept
     // Without progress; loading PyTorch has 120 s at least, as writing traces on another node has. Ranks that load or
     // write here may take as long as they compute.
     double timeoutSeconds = 120;
@@ -33,6 +33,9 @@ struct TorchRunEnd {
     std::vector<Nanos> stepTimes;
     std::string torch, python, device; // of rank 0
     int tracedSteps = 0;               // by every rank; an end costs the step that was not complete only
+    // Beside the traced steps, on the rank where both took longest; 0: it did not come to its end.
+    Nanos profiling = 0; // PyTorch's profiler
+    Nanos writing = 0;   // its traces
     // Why it ended early. Cancelled: on request, between two steps where that took no longer than 10 s. Failed: a rank
     // ended, made no sign of life for 15 s in which it did not compute either, or no rank made progress for the
     // time-out; it names the rank, what it did and its log's last lines. All other ranks have been ended.

@@ -30,6 +30,7 @@ import sys
 import threading
 import time
 import traceback
+import zlib
 
 OLDEST = (2, 6)
 CELL = re.compile(r"(\d+)(F|BW|B|I|W|UNSHARD|RESHARD|REDUCE_GRAD|SEND_F|RECV_F|SEND_B|RECV_B)(\d*)")
@@ -567,7 +568,8 @@ def work(options, job, shape, rank, telling):
             raise JobError(f"gradients differ by {worst:.1e} from those of the undivided model")
 
     trace = None if options.no_profile else Trace(torch, os.path.join(options.job, "traces"), rank, nccl, options.operators)
-    first, last = job["warmup"], job["warmup"] + job["steps"]  # of the traced steps
+    last = job["warmup"] + job["steps"]  # the traced steps end there
+    first = last - job.get("traced_steps", job["steps"])
     total = last + (job.get("steps_without_profiler", 0) if trace else 0)
     done, traced, held = 0, 0, []
     for step in range(total):
@@ -603,7 +605,8 @@ def work(options, job, shape, rank, telling):
             telling.tell("traced", step=step)
     telling.at("leaving")
     torch.distributed.barrier()
-    telling.tell("done", steps=done, traced=traced)
+    beside = {"profiler_ns": int(1e9 * trace.profiling), "writing_ns": int(1e9 * trace.writing)} if trace else {}
+    telling.tell("done", steps=done, traced=traced, **beside)
     torch.distributed.destroy_process_group()
 
 

@@ -34,6 +34,7 @@ import statistics
 import subprocess
 import sys
 import time
+import zlib
 
 KINDS = ("F", "B", "I", "W", "R", "OPT")
 

@@ -49,6 +49,8 @@ std::optional<TorchEvent> parseTorchEvent(std::string_view line)
     event.where = text("where");
     event.loss = number("loss");
     event.stepTime = whole("step_time_ns");
+    event.profiling = whole("profiler_ns");
+    event.writing = whole("writing_ns");
     event.worst = number("worst");
     event.message = text("message");
     event.peer = object.value("peer", Json(false)) == Json(true);

@@ -17,7 +17,7 @@ struct TorchEvent {
         Step,  // step, loss, stepTime: from the last stage's rank
         Check, // worst
         Error, // message, where, peer
-        Done,  // steps, traced
+        Done,  // steps, traced, profiling, writing
         Traced // step: this rank's trace holds it
     };
     Kind kind = Kind::Beat;
@@ -27,6 +27,8 @@ struct TorchEvent {
     std::string where;    // "in 1F0", "after 2B3", "writing its trace"; of a beat
     double loss = 0;      // nats per token, mean over microbatches
     Nanos stepTime = 0;   // wall clock, on the rank that says it
+    Nanos profiling = 0;  // beside the traced steps, PyTorch's profiler
+    Nanos writing = 0;    // likewise, writing its traces
     double worst = 0;     // relative difference of gradients
     std::string message;
     bool peer = false; // the error came from another rank's end

@@ -99,6 +99,7 @@ Result<void> writeTorchJob(const TorchJob& job, const TorchVersion& version, con
                    {"backend", traitsOf(job.training.backend).torchTransport},
                    {"steps", job.steps},
                    {"warmup", job.warmup},
+                   {"traced_steps", job.tracedSteps},
                    {"steps_without_profiler", job.stepsWithoutProfiler},
                    {"microbatch_size", job.training.microbatchSize},
                    {"seed", job.training.seed},
@@ -154,7 +155,7 @@ std::vector<std::pair<std::string, std::string>> configurationOf(const TorchJob&
     add("clip_norm", optimizer.clipNorm > 0 ? fmt::format("{}", optimizer.clipNorm) : "none");
     add("backend", training.backend);
     add("engine", "torch");
-    add("unprofiled_steps", std::to_string(job.warmup));
+    add("unprofiled_steps", std::to_string(job.warmup + job.steps - job.tracedSteps));
     return pairs;
 }
 

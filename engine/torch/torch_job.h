@@ -24,6 +24,7 @@ struct TorchJob {
     TrainingOptions training;
     int steps = 8;
     int warmup = 1;
+    int tracedSteps = 8;          // the last of `steps`
     int stepsWithoutProfiler = 0; // after the others: how long a step takes by itself
     std::string modelFile;        // "": the own engine's model
     std::string modelFunction;    // of that file

@@ -33,7 +33,6 @@ class Trace:
     NAMED = re.compile(
         rb'"cat":\s*"user_annotation",\s*"name":\s*"c10d::(send|recv_) (\d+) (\d+)"([^{}]*"args":\s*\{)'
     )
-    AS_OPERATOR = rb'"cat": "cpu_op", "name": "c10d::\1"\4 "Concrete Inputs": ["", "", "\2", "\3"],'
 
     def __init__(self, torch, folder, rank, gpu, operators):
         self.torch, self.gpu, self.operators = torch, gpu, operators or gpu
@@ -41,6 +40,7 @@ class Trace:
         self.plain = os.path.join(folder, f"rank{rank}.json")
         self.end, self.foot = 0, b""  # where the next step goes; what follows the last one
         self.profiler = None
+        self.steps, self.profiling, self.writing = 0, 0.0, 0.0  # kept, and the seconds that took beside them
         self.undo = []  # what gives PyTorch back as it was
         os.makedirs(os.path.dirname(self.path), exist_ok=True)
         if not self.operators:
@@ -72,40 +72,65 @@ class Trace:
         return True
 
     def start(self):
+        since = time.perf_counter()
         kinds = self.torch.profiler.ProfilerActivity
         activities = [kinds.CPU, kinds.CUDA] if self.gpu else [kinds.CPU]
         self.profiler = self.torch.profiler.profile(
             activities=activities, record_shapes=self.operators, profile_memory=True
         )
         self.profiler.start()
+        self.profiling += time.perf_counter() - since
 
     def stop(self):
+        since = time.perf_counter()
         self.profiler.stop()
+        self.profiling += time.perf_counter() - since
 
     def keep(self, held):
         """Adds the step that was stopped. held: bytes by category and stage that were there before the first."""
+        since = time.perf_counter()
         self.profiler.export_chrome_trace(self.plain)
         self.profiler = None
+        exported = time.perf_counter()
         with open(self.plain, "rb") as file:
             text = file.read()
         os.remove(self.plain)
-        if not self.operators:
-            text = self.NAMED.sub(self.AS_OPERATOR, text)
         opening = re.search(rb'"traceEvents":\s*\[', text)
-        closing = re.search(rb'\]\s*,\s*"traceName"', text)
-        if not opening or not closing:
+        closing = text.rfind(b"]", 0, max(0, text.rfind(b'"traceName"')))
+        if not opening or closing < opening.end():
             raise TraceError("the profiler's trace is not in the form that PyTorch 2.6 to 2.11 write")
-        events = text[opening.end() : closing.start()].strip()
+        begin = opening.end()
         if self.end == 0:
-            self.foot = gzip.compress(text[closing.start() :])
-            events = text[: opening.end()] + self._held(held, events) + events
+            self.foot = gzip.compress(text[closing:])
+            lead = text[:begin] + self._held(held, text, begin)
         else:
-            events = b",\n" + events
-        self._add(gzip.compress(events, 1))
+            lead = b",\n"
+        packing = zlib.compressobj(1, wbits=31)  # a gzip file of its own
+        packed = [packing.compress(lead)]
+        packed += [packing.compress(part) for part in self._events(text, begin, closing)]
+        self._add(b"".join(packed) + packing.flush())
+        self.steps += 1
+        self.profiling += exported - since
+        self.writing += time.perf_counter() - exported
 
-    def _held(self, held, events):
+    def _events(self, text, begin, end):
+        """The events there in parts, with the messages among them as PyTorch's operators. Copies none of the others."""
+        view = memoryview(text)
+        name = begin
+        while not self.operators and (name := text.find(b'"c10d::', name, end)) >= 0:
+            category = text.rfind(b'"cat"', begin, name)
+            found = self.NAMED.match(text, category) if category >= 0 else None
+            if found:
+                kind, peer, tag, rest = found.groups()
+                yield view[begin:category]
+                yield b'"cat": "cpu_op", "name": "c10d::%s"%s "Concrete Inputs": ["", "", "%s", "%s"],' % (kind, rest, peer, tag)
+                begin = found.end()
+            name = max(name + 1, begin)
+        yield view[begin:end]
+
+    def _held(self, held, text, begin):
         """The profiler sees changes of memory only."""
-        times = [float(time) for time in re.findall(rb'"ts":\s*([0-9.]+)', events)]
+        times = [float(stamp) for stamp in re.findall(rb'"ts":\s*([0-9.]+)', text[begin:])]
         categories = ("weights", "gradients", "optimizer", "activations", "communication", "workspace")
         first, lines = min(times, default=0.0), []
         for category, stage, count in held:

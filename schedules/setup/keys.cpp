@@ -227,6 +227,9 @@ std::vector<SetupKey> allKeys()
          "With --host or --slurm: start it and return; 'stagewright hosts attach' follows it"},
         {"--no-trace", &S::noTrace, SetupRecord, "", "Don't trace GPU kernels and copies with CUPTI", anything,
          "the run is made from PyTorch's traces"},
+        {"--trace-steps", &S::traceSteps, SetupRecord, "N",
+         "With --engine torch: of the measured steps its profiler traces the last N [all]", wholeNumber(1, 100'000'000),
+         "", "its profiler traces the last step", "all"},
         {"--keep-trace", &S::keepTrace, SetupRecord | SetupWritesFile, "FILE",
          "Also keep CUPTI's raw records of the GPUs, to read them on a computer without a GPU", anything,
          "the job folder keeps PyTorch's traces"},
@@ -376,7 +379,7 @@ std::string_view whyNot(const Setup& setup, const SetupKey& key)
     return key.only.empty() || textOf(setup, key) == key.only ? key.whyNotTorch : std::string_view();
 }
 
-constexpr const char* ofTorch[] = {"--python", "--model-file"};
+constexpr const char* ofTorch[] = {"--python", "--model-file", "--trace-steps"};
 constexpr const char* ofOwnModel[] = {"--model", "--data", "--stage-layers", "--layout"};
 
 } // namespace

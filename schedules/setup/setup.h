@@ -59,6 +59,7 @@ struct Setup {
     std::string clock = "auto";
     double timeout = 120; // seconds
     bool noTrace = false;
+    int traceSteps = 0; // the last ones; 0: all that are measured
     std::string keepTrace;
     // The engine, and where it works.
     std::string engine = "own";

@@ -22,7 +22,7 @@ for verb in record check export import sweep explore plan; do
 done
 run stagewright --version
 expect_code 0
-expect_out '^stagewright [0-9]+\.[0-9]+\.[0-9]+$'
+expect_out '^stagewright [0-9]+\.[0-9]+\.[0-9]+( \([0-9a-f]{9,}(-dirty)?\))?$'
 # what an option does starts in one column, also behind an ellipsis, which is one character of three bytes
 for verb in $verbs; do
     starts=$("$STAGEWRIGHT" "$verb" --help | sed -n '/^Options:/,/^$/p' | sed 's/…/./g' | grep -oE '^  -.* {2,}[^ ]' | awk '{ print length }' | sort -u)

@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 command -v python3 >/dev/null || { echo 'skipped: the host is a Python program'; exit 77; }
 export XDG_CONFIG_HOME=$PWD/config XDG_STATE_HOME=$PWD/state STAGEWRIGHT_SSH=$SOURCE/hostile_host.py
-VERSION=$(stagewright --version) VERSION=${VERSION##* }
+VERSION=$(stagewright --version | cut -d " " -f 2)
 export VERSION SENDS
 run stagewright hosts add h me@localhost
 expect_code 0

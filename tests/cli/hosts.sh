@@ -91,6 +91,17 @@ expect_err 'keys are never accepted for you'
 run stagewright hosts test nokey
 expect_code 4
 expect_err 'Permission denied'
+expect_err 'ControlMaster'
+# where a login asks for a code: over the connection that its user opened by hand
+sed 's/^Host nokey/Host coded/; /^Host/!b' <(sed -n '/^Host nokey/,$p' "$SSH_FOLDER/config") >coded
+{ cat coded; echo "    ControlPath $SSH_FOLDER/%n"; } >>"$SSH_FOLDER/config"
+run stagewright hosts add coded coded --setup "export PATH='$path':\$PATH"
+run stagewright hosts test coded
+expect_code 4
+"$STAGEWRIGHT_SSH" -M -N -f -o ControlPath="$SSH_FOLDER/coded" test 2>master.log
+run stagewright hosts test coded
+expect_code 0
+"$STAGEWRIGHT_SSH" -O exit -o ControlPath="$SSH_FOLDER/coded" test 2>>master.log
 run stagewright hosts add gone nowhere.invalid
 run stagewright record --host gone "${tiny[@]}" -o none.stagewright
 expect_code 4
@@ -108,7 +119,7 @@ chmod +x old/bin/stagewright
 run stagewright hosts add old test --folder "$PWD/old"
 run stagewright hosts test old
 expect_code 1
-expect_out '0.0.9 .*both ends need the same; stagewright hosts install old'
+expect_out '0.0.9, .*both ends need the same; stagewright hosts install old'
 
 # the same run as here; files go along
 losses() { stagewright sql "$1" "SELECT step, printf('%.17g', value) FROM metrics WHERE name='loss' AND run=${2:-1}"; }

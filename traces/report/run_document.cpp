@@ -197,6 +197,9 @@ void addFigures(Document& document, const Run& run, const RunReport& report, std
             fmt::format("median of {}; the traced ones took {} by the same clock, {}", counted(profiler->steps, "step"),
                         formatDuration(profiler->with),
                         formatChange(static_cast<double>(profiler->with) / static_cast<double>(profiler->without) - 1));
+        if (profiler->profiling > 0)
+            without.note += fmt::format("; beside each, the profiler took {} more and writing its trace {}",
+                                        formatDuration(profiler->profiling), formatDuration(profiler->writing));
     }
     show("makespan", "from the start of the first to the end of the last busy span over all ranks",
          sampleText(report.overSteps, "makespan", units))

@@ -123,14 +123,21 @@ std::optional<ProfilerTimes> profilerTimesOf(const Run& run)
     const auto with = wholeOf<Nanos>(configured(run, "step_time_with_profiler_ns"));
     const auto steps = wholeOf<int>(configured(run, "steps_without_profiler"));
     if (!without || !with || !steps || *without <= 0 || *with <= 0 || *steps <= 0) return std::nullopt;
-    return ProfilerTimes{*without, *with, *steps};
+    return ProfilerTimes{*without, *with, *steps,
+                         wholeOf<Nanos>(configured(run, "profiler_beside_step_ns")).value_or(0),
+                         wholeOf<Nanos>(configured(run, "trace_writing_ns")).value_or(0)};
 }
 
 TextPairs profilerFacts(const ProfilerTimes& times)
 {
-    return {{"steps_without_profiler", std::to_string(times.steps)},
-            {"step_time_without_profiler_ns", std::to_string(times.without)},
-            {"step_time_with_profiler_ns", std::to_string(times.with)}};
+    TextPairs facts{{"steps_without_profiler", std::to_string(times.steps)},
+                    {"step_time_without_profiler_ns", std::to_string(times.without)},
+                    {"step_time_with_profiler_ns", std::to_string(times.with)}};
+    if (times.profiling > 0) {
+        facts.emplace_back("profiler_beside_step_ns", std::to_string(times.profiling));
+        facts.emplace_back("trace_writing_ns", std::to_string(times.writing));
+    }
+    return facts;
 }
 
 std::optional<double> contentionOf(const Run& run)

@@ -52,6 +52,9 @@ struct ProfilerTimes {
     Nanos without = 0;
     Nanos with = 0;
     int steps = 0; // without
+    // Beside a traced step, mean; 0: not measured.
+    Nanos profiling = 0; // the profiler's own work
+    Nanos writing = 0;   // of its trace
 };
 std::optional<ProfilerTimes> profilerTimesOf(const Run& run);
 // For the run's configuration; profilerTimesOf() reads it.

@@ -17,7 +17,7 @@
 #include "app/cli/session.h"
 #include "app/cli/text/figures.h"
 #include "app/cli/text/json.h"
-#include "app/cli/version.h"
+#include "app/version/version.h"
 #include "schedules/base/text.h"
 #include "traces/format/format_registry.h"
 
@@ -161,7 +161,7 @@ Result<Json> write(const FormatInfo& format, const StoredRun& stored, const Expo
     request.run = &stored.run;
     request.path = options.output;
     request.step = options.step - 1;
-    request.program = fmt::format("Stagewright {}", programVersion);
+    request.program = "Stagewright " + versionText();
     request.source = named(stored);
     request.options = options.ofFormats;
     request.progress = session.reporter("spans");

@@ -148,6 +148,12 @@ Result<RecordSettings> settingsOf(const RecordChoice& options, Session& session)
     const bool few = settings.schedules.size() > 1 || setup.engine != "own";
     settings.steps = setup.steps > 0 ? setup.steps : few ? 8 : 300;
     settings.warmup = setup.warmup;
+    settings.tracedSteps = setup.traceSteps > 0 ? setup.traceSteps : settings.steps;
+    if (settings.tracedSteps > settings.steps)
+        return fail(
+            ErrorCode::Usage,
+            fmt::format("--trace-steps {}: only {} are measured", setup.traceSteps, plural(settings.steps, "step")),
+            "give fewer, or more --steps");
     settings.keepWarmup = setup.keepWarmup;
     STAGEWRIGHT_CHECK(disturbsRealRun(settings.perturbation, settings.warmup + settings.steps));
     settings.traceDevices = !setup.noTrace;

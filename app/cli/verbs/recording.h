@@ -24,6 +24,7 @@ struct RecordSettings {
     int steps = 8;
     int warmup = 1;
     bool keepWarmup = false;  // keeps runs that were stopped before their first measured step
+    int tracedSteps = 8;      // of PyTorch's engine: the last of `steps`
     bool traceDevices = true; // where the backend has devices that can be traced
     std::string deviceDump;   // a file for CUPTI's buffers as they were filled; empty: none
     // link latency in forward units, measured once; < 0: training.links as they are

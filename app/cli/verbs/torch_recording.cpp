@@ -38,8 +38,15 @@ struct PreparedJob {
     std::string folder;
 };
 
-// So many steps show how long one takes by itself, and don't make a long recording longer.
+// So many steps show how long one takes by itself, and don't make a long recording longer: of the measured ones that
+// are not traced, else more of them.
 constexpr int mostWithoutProfiler = 8;
+
+int stepsAfter(const RecordSettings& settings)
+{
+    const int without = settings.steps - settings.tracedSteps;
+    return std::max(0, std::min(settings.tracedSteps, mostWithoutProfiler) - without);
+}
 
 // A new folder: beside the run file and named after it, or the one that was asked for; of several schedules one each. A
 // number distinguishes it from one that is there.
@@ -173,7 +180,7 @@ Result<void> runJob(const PreparedJob& one, const PythonFound& python, const std
                                  std::min<std::size_t>(run.nodes.size(), static_cast<std::size_t>(run.ranks)),
                                  run.nodes.front()));
     run.srun = srun;
-    run.warmup = one.job.warmup;
+    run.untraced = one.job.warmup + one.job.steps - one.job.tracedSteps;
     run.timeoutSeconds = one.job.training.timeoutSeconds;
     run.onEvent = [&](const TorchEvent& event) {
         if (event.kind == TorchEvent::Kind::Step) tellStep(one, event, before + event.step + 1, total, session);
@@ -284,8 +291,8 @@ Result<Recording> recordWithTorch(const RecordSettings& settings, const Setup& s
         STAGEWRIGHT_CHECK(torchSchedule(checked->given(), lowering, *python.version));
     for (const auto& checked : settings.schedules) {
         const Schedule& schedule = checked->given();
-        PreparedJob one{{schedule, lowering, settings.training, settings.steps, settings.warmup,
-                         std::min(settings.steps, mostWithoutProfiler), file, function},
+        PreparedJob one{{schedule, lowering, settings.training, settings.steps, settings.warmup, settings.tracedSteps,
+                         stepsAfter(settings), file, function},
                         {}};
         STAGEWRIGHT_TRY(one.folder, jobFolder(settings, setup, schedule));
         STAGEWRIGHT_CHECK(writeTorchJob(one.job, *python.version, one.folder));
@@ -298,8 +305,7 @@ Result<Recording> recordWithTorch(const RecordSettings& settings, const Setup& s
     }
     STAGEWRIGHT_TRY(auto stream, streamOf(settings));
     Recording recording;
-    const auto each =
-        static_cast<std::int64_t>(settings.warmup + settings.steps + std::min(settings.steps, mostWithoutProfiler));
+    const auto each = static_cast<std::int64_t>(settings.warmup + settings.steps + stepsAfter(settings));
     const auto total = each * static_cast<std::int64_t>(jobs.size());
     std::int64_t before = 0;
     for (const PreparedJob& one : jobs) {

@@ -196,7 +196,8 @@ Result<InstallReport> installOnHost(const Host& host, const std::function<void(c
             "check free space and permissions there, or choose another folder with 'stagewright hosts add … --folder'");
     const auto lines = split(std::string_view(said.out).substr(at), "\n");
     report.program = plainText(lines.front().substr(std::string_view("stagewright-program ").size()), 400);
-    report.version = lines.size() > 1 ? plainText(keyValueOf(lines[1], ' ').value.value_or(""), 60) : std::string();
+    const auto version = wordsOf(lines.size() > 1 ? lines[1] : std::string_view()); // stagewright 0.1.0 (e243aefb9)
+    report.version = version.size() > 1 ? plainText(version[1], 60) : std::string();
     return report;
 }
 

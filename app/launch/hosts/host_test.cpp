@@ -11,6 +11,7 @@
 #include "app/launch/hosts/serve.h"
 #include "app/launch/hosts/ssh.h"
 #include "app/launch/shell_words.h"
+#include "app/version/version.h"
 #include "schedules/base/text.h"
 
 namespace stagewright {
@@ -82,17 +83,18 @@ HostFact versionFact(const Host& host, const Answers& answers, HostReport& repor
     HostFact fact{"stagewright", "stagewright", {}, {}, true};
     const std::string said = answers.of("version");
     const std::string_view name = "stagewright ";
-    report.version = said.starts_with(name) ? said.substr(name.size()) : std::string();
+    const std::string full = said.starts_with(name) ? said.substr(name.size()) : std::string();
+    report.version = full.substr(0, full.find(' ')); // without its commit
     if (answers.of("program").empty()) {
         fact.remedy = fmt::format("stagewright hosts install {}", host.name);
     } else if (report.version.empty()) {
         fact.remedy = fmt::format("{} does not run there: {}; stagewright hosts install {}", answers.of("program"),
                                   said, host.name);
     } else {
-        fact.value = fmt::format("{} ({})", report.version, answers.of("program"));
-        if (report.version != serveVersion())
+        fact.value = fmt::format("{}, {}", full, answers.of("program"));
+        if (report.version != programVersion())
             fact.remedy = fmt::format("this computer has {}: both ends need the same; stagewright hosts install {}",
-                                      serveVersion(), host.name);
+                                      versionText(), host.name);
     }
     return fact;
 }

@@ -15,6 +15,7 @@
 #include "app/launch/hosts/serve.h"
 #include "app/launch/hosts/ssh.h"
 #include "app/launch/shell_words.h"
+#include "app/version/version.h"
 #include "schedules/base/foreign_json.h"
 #include "schedules/base/text.h"
 
@@ -89,23 +90,29 @@ Result<void> HostLink::State::greet(const std::stop_token& stop)
                 !hello.contains("protocol") || !hello["protocol"].is_number_integer())
                 return fail(ErrorCode::Unreadable, fmt::format("{}: what answers there is not stagewright", name()));
             const std::string version = plainText(hello["version"].get<std::string>(), 60);
-            if (version == serveVersion() && hello["protocol"].get<std::int64_t>() == linkProtocol) return {};
+            const std::string here(programVersion());
+            if (version == here && hello["protocol"].get<std::int64_t>() == linkProtocol) return {};
             const std::string install =
                 host ? fmt::format("'stagewright hosts install {}' copies this version there", host->name)
                      : std::string();
-            if (version == serveVersion())
+            const auto commit = hello.find("commit");
+            const std::string there =
+                commit != hello.end() && commit->is_string() && !commit->get_ref<const std::string&>().empty()
+                    ? fmt::format("{} ({})", version, plainText(commit->get<std::string>(), 60))
+                    : version;
+            if (version == here)
+                return fail(ErrorCode::Unavailable,
+                            fmt::format("{} has stagewright {}, another build than {} here, which speaks differently",
+                                        name(), there, versionText()),
+                            install);
+            if (isOlder(version, here))
                 return fail(
                     ErrorCode::Unavailable,
-                    fmt::format("{} has another build of stagewright {}, which speaks differently", name(), version),
-                    install);
-            if (isOlder(version, serveVersion()))
-                return fail(
-                    ErrorCode::Unavailable,
-                    fmt::format("{} has stagewright {}, which is older than {} here", name(), version, serveVersion()),
+                    fmt::format("{} has stagewright {}, which is older than {} here", name(), there, versionText()),
                     install);
             return fail(ErrorCode::Unavailable,
-                        fmt::format("this computer has stagewright {}, which is older than {} on {}", serveVersion(),
-                                    version, name()),
+                        fmt::format("this computer has stagewright {}, which is older than {} on {}", versionText(),
+                                    there, name()),
                         "update it here; " + install);
         }
         if (child->atEnd()) return lost();

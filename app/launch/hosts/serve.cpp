@@ -31,6 +31,7 @@
 #include "app/launch/hosts/messages.h"
 #include "app/launch/hosts/private_file.h"
 #include "app/launch/shell_words.h"
+#include "app/version/version.h"
 #include "schedules/base/foreign_json.h"
 #include "schedules/base/text.h"
 
@@ -387,7 +388,7 @@ void HostServer::pumpCall()
 Result<void> HostServer::run()
 {
     ::signal(SIGPIPE, SIG_IGN);
-    answer({{"hello", "stagewright"}, {"protocol", linkProtocol}, {"version", serveVersion()}});
+    answer({{"hello", "stagewright"}, {"protocol", linkProtocol}, {"version", programVersion()}, {"commit", programCommit()}});
     while (!m_line.gone()) {
         pollfd in{m_in, POLLIN, 0};
         const int ready = ::poll(&in, 1, m_job.empty() && !m_call ? 1000 : pollMs);
@@ -415,8 +416,6 @@ Result<void> HostServer::run()
 }
 
 } // namespace
-
-std::string serveVersion() { return STAGEWRIGHT_VERSION; }
 
 std::vector<std::string> serveArguments(const std::string& scratch)
 {

@@ -8,7 +8,6 @@
 
 namespace stagewright {
 
-std::string serveVersion(); // of this program
 // The call of this program that serves; scratch "": ~/.local/state/stagewright/hosted.
 std::vector<std::string> serveArguments(const std::string& scratch);
 

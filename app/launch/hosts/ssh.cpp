@@ -37,7 +37,8 @@ constexpr auto causes = std::to_array<Cause>({
     {"REMOTE HOST IDENTIFICATION HAS CHANGED",
      "the host's key is not the known one: ask its administrator before you change ~/.ssh/known_hosts"},
     {"Permission denied",
-     "ssh can't log in without a password: add your key to an agent, or copy it there with 'ssh-copy-id {}'"},
+     "ssh can't log in without a password: add your key to an agent, or copy it there with 'ssh-copy-id {}'; where a "
+     "login asks for a code, set ControlMaster and ControlPath for it in ~/.ssh/config and log in once by hand"},
     {"Could not resolve hostname", "check the target's name: 'ssh {}' must work by hand"},
     {"Connection refused", "check that sshd runs there, and the port: 'ssh {}' must work by hand"},
     {"Connection timed out", "check the network and the target: 'ssh {}' must work by hand"},

@@ -8,7 +8,7 @@
 #include <QFileDialog>
 #include <QFileInfo>
 
-#include "app/ui/version.h"
+#include "app/version/version.h"
 #include "app/ui/workspace/banner.h"
 #include "app/ui/workspace/workspace.h"
 #include "widgets/edit/schedule_editor.h"
@@ -145,7 +145,7 @@ std::shared_ptr<ExchangeController::Asked> ExchangeController::asked(const Forma
     request.against = asked->against.get();
     if (asked->order) request.order = &*asked->order;
     request.step = shown->step;
-    request.program = "Stagewright " + std::string(stagewrightVersion);
+    request.program = "Stagewright " + versionText();
     request.source = asked->order ? std::string("an edited order") : sourceOf(other ? *other : *shown);
     if (other) request.againstSource = sourceOf(*shown);
     request.options = options;

@@ -12,7 +12,7 @@
 #include <QStackedWidget>
 #include <QStatusBar>
 
-#include "app/ui/version.h"
+#include "app/version/version.h"
 #include "app/ui/workspace/banner.h"
 #include "app/ui/workspace/offers.h"
 #include "app/ui/workspace/workspace.h"
@@ -179,7 +179,7 @@ PictureContent ExportController::picture() const
         if (!content.shortCaption.isEmpty()) content.shortCaption << content.caption.last();
     }
     for (QStringList* lines : {&content.caption, &content.shortCaption})
-        if (!lines->isEmpty()) lines->last() += u"; Stagewright %1"_s.arg(QString::fromLatin1(stagewrightVersion));
+        if (!lines->isEmpty()) lines->last() += u"; Stagewright %1"_s.arg(QString::fromStdString(versionText()));
 
     const bool withMemory = m_workspace.actions()["memory"]->isChecked();
     PicturePart upper{
@@ -312,7 +312,7 @@ void ExportController::exportReport()
     if (QFileInfo(path).suffix().isEmpty()) path += u".html"_s;
     HtmlOptions options;
     options.step = shown->step;
-    options.program = "Stagewright " + std::string(stagewrightVersion);
+    options.program = "Stagewright " + versionText();
     options.source = sourceText(*shown).toStdString();
     if (other) options.otherSource = sourceText(*other).toStdString();
     inBackground(

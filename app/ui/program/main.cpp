@@ -15,7 +15,7 @@
 #include "app/ui/shell/appearance.h"
 #include "app/ui/shell/main_window.h"
 #include "app/ui/shell/window_set.h"
-#include "app/ui/version.h"
+#include "app/version/version.h"
 #include "app/ui/workspace/offers.h"
 #include "app/ui/workspace/workspace.h"
 #include "schedules/base/standard_streams.h"
@@ -51,7 +51,7 @@ int main(int argc, char** argv)
         return 0;
     }
     if (line.version) {
-        std::printf("stagewright-ui %s\n", stagewrightVersion);
+        std::printf("stagewright-ui %s\n", versionText().c_str());
         return 0;
     }
     if (!line.fault.isEmpty()) return complain(2, line.fault);
@@ -66,7 +66,7 @@ int main(int argc, char** argv)
     }
     QApplication::setApplicationName(u"stagewright"_s);
     QApplication::setOrganizationName(u"stagewright"_s);
-    QApplication::setApplicationVersion(QString::fromLatin1(stagewrightVersion));
+    QApplication::setApplicationVersion(QString::fromStdString(std::string(programVersion())));
     if (!line.leaves()) applyTextScale(); // pictures don't depend on saved settings
     QApplication app(argc, argv);
     QGuiApplication::setDesktopFileName(u"org.stagewright.Stagewright"_s);
