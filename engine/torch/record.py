@@ -5,8 +5,9 @@
     with record("traces", run="job.stagewright"):
         train()
 
-Under torch.distributed.pipelining nothing else is needed: each schedule.step() begins a step, and its ops are labelled. A
-loop written by hand says both:
+Under torch.distributed.pipelining (TorchTitan, too), Megatron-LM and DeepSpeed's pipeline engine nothing else is needed: each
+schedule.step(), forward-backward call or train_batch() begins a step, and its ops are labelled. A loop written by hand says
+both:
 
     with record("traces") as recording:
         for batch in batches:
@@ -42,6 +43,9 @@ KINDS = ("F", "B", "I", "W", "R", "OPT")
 # engine/torch/trace.py
 
 
+# engine/torch/loops.py
+
+
 class record:
     """See above. operators: PyTorch's operators too, which takes far longer (always so on GPUs)."""
 
@@ -54,9 +58,10 @@ class record:
         self.traced = 0
         self.trace = self.range = None
         self.times = {True: [], False: []}  # of steps, traced and not
-        self.stages = {}  # module by stage
-        self.labels = True
-        self.patches = []
+        self.stages = {}  # a stage's modules, where the loop's library names them
+        self.inside = 0  # ops that are open
+        self.stepped = set()  # stages with an OPT in this step
+        self.patches = Patches()
 
     def __enter__(self):
         import torch
@@ -66,13 +71,12 @@ class record:
         if self.rank is None:
             self.rank = torch.distributed.get_rank() if self.distributed else int(os.environ.get("RANK", "0"))
         self.gpu = torch.cuda.is_available()
-        self._label_pipelining()
+        for label in (label_pipelining, label_megatron, label_deepspeed, label_optimizers):
+            label(self, self.patches)
         return self
 
     def __exit__(self, kind, problem, traceback):
-        for owner, name, function in reversed(self.patches):
-            setattr(owner, name, function)
-        self.patches = []
+        self.patches.undo()
         if kind is None:
             self._end_step()
         elif self.range is not None:  # this step is not whole
@@ -92,6 +96,7 @@ class record:
     def step(self):
         """A step begins here, and the one before ends."""
         self._end_step()
+        self.stepped.clear()
         tracing = self.warmup <= self.begun < self.warmup + self.steps
         if tracing:
             if self.trace is None:
@@ -108,8 +113,16 @@ class record:
         """What is done within is this op: F, B, I, W or R of a microbatch, or a stage's OPT."""
         if kind not in KINDS:
             raise ValueError(f"{kind!r} is not an op; one of {', '.join(KINDS)}")
-        with self.torch.profiler.record_function(f"PP:{stage}{kind}{'' if microbatch is None else microbatch}"):
-            yield
+        self.inside += 1
+        try:
+            with self.torch.profiler.record_function(f"PP:{stage}{kind}{'' if microbatch is None else microbatch}"):
+                yield
+        finally:
+            self.inside -= 1
+
+    @property
+    def tracing(self):
+        return self.range is not None
 
     def _end_step(self):
         if self.begun == 0 or self.since is None:
@@ -127,57 +140,14 @@ class record:
         self.trace.keep(self.held)
         self.traced += 1
 
-    def _patch(self, owner, name, made):
-        function = owner.__dict__.get(name)
-        if function is not None:
-            self.patches.append((owner, name, function))
-            setattr(owner, name, functools.wraps(function)(made(function)))
-
-    def _label_pipelining(self):
-        try:
-            from torch.distributed.pipelining import schedules
-            from torch.distributed.pipelining import stage as stages
-        except ImportError:
-            return
-        names_ops = hasattr(schedules, "_get_profiler_function_name")  # its runtime does
-        runtime = getattr(schedules, "_PipelineScheduleRuntime", ())
-
-        def stepping(function):
-            def step(schedule, *arguments, **keywords):
-                self.labels = not (names_ops and runtime and isinstance(schedule, runtime))
-                for stage in getattr(schedule, "_stages", None) or [schedule._stage]:
-                    self.stages[stage.stage_index] = stage.submod
-                self.step()
-                return function(schedule, *arguments, **keywords)
-
-            return step
-
-        def labelled(letter):
-            def of(function):
-                def call(stage, microbatch, *arguments, **keywords):
-                    if not self.labels:
-                        return function(stage, microbatch, *arguments, **keywords)
-                    whole = letter != "B" or keywords.get("full_backward", True)
-                    with self.op(letter if whole else "I", stage.stage_index, microbatch):
-                        return function(stage, microbatch, *arguments, **keywords)
-
-                return call
-
-            return of
-
-        for owner in (schedules.PipelineScheduleSingle, schedules.PipelineScheduleMulti):
-            self._patch(owner, "step", stepping)
-        methods = (("forward_one_chunk", "F"), ("backward_one_chunk", "B"), ("backward_weight_one_chunk", "W"))
-        for method, letter in methods:
-            self._patch(stages._PipelineStageBase, method, labelled(letter))
-
     def _held(self):
         """Bytes by category and stage that are there before the first traced step."""
         found = []
-        for stage, module in sorted(self.stages.items()):
-            parameters = list(module.parameters())
+        for stage, modules in sorted(self.stages.items()):
+            parameters = [p for module in modules for p in module.parameters()]
             weights = sum(p.numel() * p.element_size() for p in parameters)
-            gradients = sum(p.grad.numel() * p.grad.element_size() for p in parameters if p.grad is not None)
+            kept = [getattr(p, "main_grad", None) if p.grad is None else p.grad for p in parameters]  # Megatron-LM's buffer
+            gradients = sum(one.numel() * one.element_size() for one in kept if one is not None)
             found += [("weights", stage, weights), ("gradients", stage, gradients)]
         return [entry for entry in found if entry[2] > 0]
 

@@ -141,3 +141,31 @@ order() { stagewright export "$1.stagewright" --format csv -o "$1.csv" >/dev/nul
 expect_that '1F1B' grep -qx '0F0,0F1,0B0,0F2,0B1,0F3,0B2,0B3.*' <<<"$(order Schedule1F1B)"
 expect_that 'by hand' grep -qx '1F0,1B0,1F1,1B1,1F2,1B2,1F3,1B3.*' <<<"$(order hand)"
 expect_that "a split backward" grep -q "0I0.*0W0" <<<"$(order ScheduleInterleavedZeroBubble)"
+# Megatron-LM and DeepSpeed: folders that hold their sources, from STAGEWRIGHT_TEST_MEGATRON and STAGEWRIGHT_TEST_DEEPSPEED
+recorded() { # NAME JOB CHUNKS: losses are those without a recording, to the last bit, and each step has its ops
+    local folder rank
+    for folder in none "$1.traces"; do
+        export MASTER_PORT=$((20000 + RANDOM % 20000))
+        for rank in 1 0; do RANK=$rank "$python" "$2" "$3" "$folder" >"$1.$folder.out$rank" 2>"$1.$folder.err$rank" & done
+        wait
+        cat "$1.$folder".out* | grep '^losses' | sort >"$1.$folder.losses"
+    done
+    expect_that "$1 trains: $(cat "$1.none".err*)" test -s "$1.none.losses"
+    expect_that "$1: the same losses: $(cat "$1.$1.traces".err*)" cmp "$1.none.losses" "$1.$1.traces.losses"
+    run stagewright import "$1.traces" -o "$1.stagewright"
+    expect_code 0
+    expect_same "$(stagewright sql "$1.stagewright" "SELECT count(DISTINCT step) FROM spans WHERE lane='compute'" | tail -1 | tr -d " ")" 3
+}
+cp "$ROOT"/tests/support/loops/*.py .
+for library in megatron deepspeed; do
+    variable=STAGEWRIGHT_TEST_${library^^}
+    if [ -z "${!variable:-}" ]; then
+        echo "not tried: $library ($variable is not set)"
+        continue
+    fi
+    for part in megatron deepspeed accelerator op_builder version.txt; do [ ! -e "${!variable}/$part" ] || cp -r "${!variable}/$part" lib/; done
+    recorded $library ${library}_job.py 1
+    expect_that "$library: 1F1B, with a stage's optimizer" grep -qx '1F0,1B0,1F1,1B1,1F2,1B2,1F3,1B3.*' <<<"$(order $library)"
+    expect_same "$(stagewright sql $library.stagewright "SELECT count(*) FROM spans WHERE kind='OPT'" | tail -1 | tr -d " ")" 6
+    [ $library = deepspeed ] || { recorded interleaved megatron_job.py 2 && expect_that 'interleaved' grep -qx '0F0,0F1,2F0,2F1,0F2,2B0,0F3,.*' <<<"$(order interleaved)"; }
+done
