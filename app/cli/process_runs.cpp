@@ -116,7 +116,7 @@ public:
     {
         const char* folder = std::getenv(flightFolderVariable);
         if (folder == nullptr || !launchedProcesses()) return;
-        const char* rank = std::getenv("OMPI_COMM_WORLD_RANK");
+        const char* rank = std::getenv("OMPI_COMM_WORLD_RANK"); // of mpirun, whose processes are looked for
         for (const std::string& file : {std::string(name), fmt::format("{}-{}", name, rank != nullptr ? rank : "")})
             std::ofstream(fmt::format("{}/{}", folder, file)) << ::getpid();
     }
@@ -187,13 +187,14 @@ private:
 
 std::optional<int> launchedProcesses() { return mpi::launchedProcesses(); }
 
-Result<ProcessesEnd> startProcesses(int count, double timeoutSeconds, Session& session)
+Result<ProcessesEnd> startProcesses(int count, const std::vector<std::string>& launcher, double timeoutSeconds,
+                                    Session& session)
 {
     STAGEWRIGHT_CHECK(mpi::available());
     STAGEWRIGHT_TRY(auto own, ownArguments());
     if (!session.stdinControl) own.emplace_back("--stdin-control"); // how a stop request reaches them
-    STAGEWRIGHT_TRY(auto mpirun, mpirunArguments({count, std::move(own)}));
-    session.note(fmt::format("started as: {}", fmt::join(mpirun, " ")));
+    STAGEWRIGHT_TRY(auto words, launchedWords(launcher, own));
+    session.note(fmt::format("started as: {}", fmt::join(words, " ")));
     if (!session.colourOut()) ::setenv("NO_COLOR", "1", 0); // mpirun gives the processes a terminal of their own
     const FlightFolder flights;
     // Ranks watch each other from when they have met; until then, and where one is lost meanwhile, this process does.
@@ -209,9 +210,13 @@ Result<ProcessesEnd> startProcesses(int count, double timeoutSeconds, Session& s
                      fmt::format("the {} processes have not met within {:.0f} s: {}", count, limit, why),
                      "nothing was recorded; see what else runs on this machine"};
     };
-    STAGEWRIGHT_TRY(
-        auto end,
-        runUnderMpi({mpirun, count, flights.marked(startedMark), flights.marked(joinedMark), stuck}, session.stop()));
+    MpiRun run{std::move(words), count, {}, {}, {}};
+    if (launcher.front() == "mpirun") { // those of others leave their marks where they run
+        run.started = flights.marked(startedMark);
+        run.joined = flights.marked(joinedMark);
+        run.stuck = stuck;
+    }
+    STAGEWRIGHT_TRY(auto end, runUnderMpi(run, session.stop()));
     if (end.signal == 0 && end.code == ExitDone) return ProcessesEnd{};
     if (session.stop().stop_requested()) return ProcessesEnd{end.signal == 0 ? end.code : ExitInterrupted, {}};
     std::string standing = flights.standing();

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "schedules/base/result.h"
 
@@ -24,9 +25,10 @@ struct ProcessesEnd {
     std::string standing;
 };
 
-// A call by hand: starts the same call as so many processes, says how, and what became of them. They have the time-out,
-// and 20 s at least, to meet.
-Result<ProcessesEnd> startProcesses(int count, double timeoutSeconds, Session& session);
+// A call by hand: starts the same call as so many processes by the words of a launcher, says how, and what became of
+// them. Those of mpirun have the time-out, and 20 s at least, to meet; others may be on other computers, out of sight.
+Result<ProcessesEnd> startProcesses(int count, const std::vector<std::string>& launcher, double timeoutSeconds,
+                                    Session& session);
 
 // Runs the body without a job in a call by hand; else, as one of the processes, joins them first and ends together with
 // them. body gives the exit code.

@@ -120,20 +120,18 @@ private:
 
 } // namespace
 
-Result<std::vector<std::string>> mpirunArguments(const MpiStart& start)
+Result<std::vector<std::string>> launchedWords(std::vector<std::string> launcher,
+                                               const std::vector<std::string>& program)
 {
-    const std::string mpirun = programOnPath("mpirun");
-    if (mpirun.empty())
-        return fail(ErrorCode::Unavailable, "ranks as processes are started by mpirun, which is not on PATH",
-                    "install Open MPI (Debian: apt install openmpi-bin)");
-    std::vector<std::string> arguments{mpirun, "-q", "--oversubscribe", "--bind-to", "none"};
-    if (::geteuid() == 0) arguments.emplace_back("--allow-run-as-root");
-    // When one process ends the others get SIGTERM, and so many seconds to keep what is complete.
-    for (const char* word : {"--mca", "odls_base_sigkill_timeout", "2"}) arguments.emplace_back(word);
-    arguments.emplace_back("-n");
-    arguments.push_back(std::to_string(start.processes));
-    arguments.insert(arguments.end(), start.arguments.begin(), start.arguments.end());
-    return arguments;
+    const std::string name = launcher.front();
+    if (name.find('/') == std::string::npos) launcher.front() = programOnPath(name);
+    if (launcher.front().empty())
+        return fail(ErrorCode::Unavailable,
+                    fmt::format("ranks as processes are started by {}, which is not on PATH", name),
+                    name == "mpirun" ? "install Open MPI (Debian: apt install openmpi-bin)"
+                                     : "load its module, or choose another --launcher");
+    launcher.insert(launcher.end(), program.begin(), program.end());
+    return launcher;
 }
 
 Result<std::vector<std::string>> ownArguments()
@@ -156,14 +154,15 @@ Result<std::vector<std::string>> ownArguments()
 
 Result<ChildEnd> runUnderMpi(const MpiRun& run, const std::stop_token& stop)
 {
-    std::vector<std::string> words = run.mpirun;
+    std::vector<std::string> words = run.words;
+    const std::string name = fs::path(words.front()).filename().string();
     std::vector<char*> argv;
     argv.reserve(words.size() + 1);
     for (std::string& word : words) argv.push_back(word.data());
     argv.push_back(nullptr);
     std::array<int, 2> input{};
     if (::pipe2(input.data(), O_CLOEXEC) != 0) {
-        if (auto full = tooManyOpenFiles(errno, "mpirun")) return tl::unexpected(std::move(*full));
+        if (auto full = tooManyOpenFiles(errno, name)) return tl::unexpected(std::move(*full));
         return fail(ErrorCode::Failed, fmt::format("no pipe: {}", std::strerror(errno)));
     }
     // In a process group of its own: Ctrl+C of the terminal reaches this program, which passes it on.
@@ -189,7 +188,7 @@ Result<ChildEnd> runUnderMpi(const MpiRun& run, const std::stop_token& stop)
     if (failed != 0) {
         ::close(input[1]);
         return fail(ErrorCode::Unavailable,
-                    fmt::format("{} can't be started: {}", run.mpirun.front(), std::strerror(failed)));
+                    fmt::format("{} can't be started: {}", run.words.front(), std::strerror(failed)));
     }
     const GroupGuard guard(child);
     const auto begin = Clock::now();
@@ -231,13 +230,13 @@ Result<ChildEnd> runUnderMpi(const MpiRun& run, const std::stop_token& stop)
             *tooLowLimit(run.processes, fmt::format("mpirun has not brought {} processes together within {:.0f} s",
                                                     run.processes, beginSeconds)));
     if (!WIFEXITED(status))
-        return fail(ErrorCode::Failed, fmt::format("mpirun {}", toText(ChildEnd{0, WTERMSIG(status)})));
+        return fail(ErrorCode::Failed, fmt::format("{} {}", name, toText(ChildEnd{0, WTERMSIG(status)})));
     constexpr int ofMpirun = 1; // its own code, where a process has none
     const bool met = !run.joined || run.joined();
     const bool ran = !run.started || run.started();
     if (!met && !stop.stop_requested() && WEXITSTATUS(status) != 0 &&
         (low || !ran || WEXITSTATUS(status) == ofMpirun)) {
-        const std::string what = fmt::format("mpirun ended with code {} {}", WEXITSTATUS(status),
+        const std::string what = fmt::format("{} ended with code {} {}", name, WEXITSTATUS(status),
                                              ran ? "before its processes had met" : "and started no process");
         if (auto limit = tooLowLimit(run.processes, what)) return tl::unexpected(std::move(*limit));
         return fail(ErrorCode::Unavailable, what,

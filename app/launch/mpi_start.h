@@ -1,4 +1,4 @@
-// Starting this program again as several processes, by mpirun.
+// Starting this program again as several processes, by a launcher (app/launch/launcher.h).
 #pragma once
 
 #include <functional>
@@ -12,16 +12,8 @@
 
 namespace stagewright {
 
-struct MpiStart {
-    int processes = 1;
-    std::vector<std::string> arguments; // of each process: the program's path first
-};
-
-// mpirun's arguments: more processes than cores are allowed, none is tied to a core; as root with what Open MPI asks
-// for then. Unavailable where there is no mpirun on PATH.
-Result<std::vector<std::string>> mpirunArguments(const MpiStart& start);
 struct MpiRun {
-    std::vector<std::string> mpirun; // its arguments
+    std::vector<std::string> words; // of mpirun or another launcher, its absolute path first, and of the program
     int processes = 1;
     std::function<bool()> started; // whether one of the processes runs; may be empty
     // whether they have met: within 6 s where fewer files may be open than mpirun needs; may be empty
@@ -29,11 +21,15 @@ struct MpiRun {
     // Why they can't go on, in which case they are ended; asked every 0.2 s. May be empty
     std::function<std::optional<Error>()> stuck;
 };
-// How the processes ended, as mpirun says: their exit code, or the signal that ended one. They have this program's
+// How the processes ended, as the launcher says: their exit code, or the signal that ended one. They have this program's
 // standard output and error. The end of its input is a stop request to the first one, which ends the others in good
 // order (--stdin-control); it comes with the stop token, and if this program is killed. After 10 s more they are ended,
-// mpirun itself as well. Unavailable where they never began; the error of stuck(). Blocks.
+// the launcher itself as well. Unavailable where they never began; the error of stuck(). Blocks.
 Result<ChildEnd> runUnderMpi(const MpiRun& run, const std::stop_token& stop);
+
+// The launcher's words, with its absolute path, in front of the program's. Unavailable where it is not on PATH.
+Result<std::vector<std::string>> launchedWords(std::vector<std::string> launcher,
+                                               const std::vector<std::string>& program);
 
 // This program's own arguments, its path first.
 Result<std::vector<std::string>> ownArguments();

@@ -1,6 +1,7 @@
 #include "app/launch/shell_words.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -40,6 +41,32 @@ std::string shellCommand(const std::vector<std::string>& words)
     std::string command;
     for (const std::string& word : words) command += (command.empty() ? "" : " ") + shellWord(word);
     return command;
+}
+
+std::optional<std::vector<std::string>> shellSplit(std::string_view text)
+{
+    std::vector<std::string> words;
+    std::optional<std::string> word;
+    char quote = 0;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        const char c = text[i];
+        if (quote == 0 && (c == ' ' || c == '\t')) {
+            if (word) words.push_back(*std::exchange(word, std::nullopt));
+            continue;
+        }
+        if (!word) word.emplace();
+        if (c == quote)
+            quote = 0;
+        else if (quote == 0 && (c == '"' || c == '\''))
+            quote = c;
+        else if (quote != '\'' && c == '\\' && i + 1 < text.size())
+            *word += text[++i];
+        else
+            *word += c;
+    }
+    if (quote != 0) return std::nullopt;
+    if (word) words.push_back(*word);
+    return words;
 }
 
 std::string shellPath(std::string_view folder)

@@ -1,6 +1,7 @@
 // Quoting for the POSIX shell of another computer: the one place that does it.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +13,9 @@ namespace stagewright {
 // One word that the shell takes literally, whatever is in it.
 std::string shellWord(std::string_view text);
 std::string shellCommand(const std::vector<std::string>& words); // words with blanks between
+
+// Words as a shell splits them, with its quotes and nothing else of it: no variable is replaced. None: a quote is open.
+std::optional<std::vector<std::string>> shellSplit(std::string_view text);
 
 // A folder as a user gives it: "~/x" is below the home folder over there, all else literal.
 std::string shellPath(std::string_view folder);

@@ -106,8 +106,10 @@ Result<TorchImport> importTorchJob(const TorchJob& job, const TorchRunEnd& end, 
                                          end.profiling / traced, end.writing / traced}))
             configuration.push_back(std::move(fact));
     }
-    describe(run, std::move(configuration),
-             {{"engine", "PyTorch " + end.torch}, {"python", end.python}, {"device", end.device}, {"job", folder}});
+    TextPairs environment{
+        {"engine", "PyTorch " + end.torch}, {"python", end.python}, {"device", end.device}, {"job", folder}};
+    if (!end.interface.empty()) environment.emplace_back("interface", end.interface);
+    describe(run, std::move(configuration), std::move(environment));
     Metric loss{"loss", "nats", {}};
     for (int step = 0; step < run.info.steps; ++step) {
         const auto at = static_cast<std::size_t>(first + step);

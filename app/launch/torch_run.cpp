@@ -1,8 +1,10 @@
 #include "app/launch/torch_run.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <filesystem>
@@ -13,6 +15,8 @@
 #include <utility>
 
 #include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <netdb.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -20,6 +24,7 @@
 #include <fmt/format.h>
 
 #include "app/launch/child_process.h"
+#include "app/launch/launcher.h"
 #include "app/launch/program_path.h"
 #include "engine/torch/torch_job.h"
 
@@ -41,19 +46,43 @@ constexpr Seconds stopsWithin{10};
 constexpr std::size_t lastLines = 5;
 constexpr std::size_t longestLine = 1 << 16; // longer ones are cut
 
-// A port of the loopback address that is free now; 0: none.
+// A port of this computer that is free now, on all of its addresses; 0: none.
 int freePort()
 {
     const int probe = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (probe < 0) return 0;
     sockaddr_in address{};
     address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    address.sin_addr.s_addr = htonl(INADDR_ANY);
     socklen_t size = sizeof(address);
     const bool bound = ::bind(probe, reinterpret_cast<sockaddr*>(&address), size) == 0 &&
                        ::getsockname(probe, reinterpret_cast<sockaddr*>(&address), &size) == 0;
     ::close(probe);
     return bound ? ntohs(address.sin_port) : 0;
+}
+
+// The network interface that gloo takes on its own: the one that this computer's name leads to. "": unknown.
+std::string interfaceOfName()
+{
+    std::array<char, 256> name{};
+    ::gethostname(name.data(), name.size() - 1);
+    addrinfo wanted{};
+    wanted.ai_family = AF_INET;
+    addrinfo* found = nullptr;
+    ifaddrs* all = nullptr;
+    std::string interface;
+    if (::getaddrinfo(name.data(), nullptr, &wanted, &found) == 0 && ::getifaddrs(&all) == 0) {
+        const auto address = [](const sockaddr* of) {
+            return reinterpret_cast<const sockaddr_in*>(of)->sin_addr.s_addr;
+        };
+        for (const ifaddrs* one = all; one != nullptr && interface.empty(); one = one->ifa_next)
+            if (one->ifa_addr != nullptr && one->ifa_addr->sa_family == AF_INET &&
+                address(one->ifa_addr) == address(found->ai_addr))
+                interface = one->ifa_name;
+    }
+    if (all != nullptr) ::freeifaddrs(all);
+    if (found != nullptr) ::freeaddrinfo(found);
+    return interface;
 }
 
 struct Rank {
@@ -93,8 +122,11 @@ public:
             return fail(ErrorCode::Failed, fmt::format("folder {}: {}", m_run.folder, error.message()),
                         "choose another folder with --job");
         const int port = freePort();
-        if (port == 0)
-            return fail(ErrorCode::Failed, fmt::format("no free port on 127.0.0.1: {}", std::strerror(errno)));
+        if (port == 0) return fail(ErrorCode::Failed, fmt::format("no free port here: {}", std::strerror(errno)));
+        if (m_run.nodes.size() > 1 && m_run.ranks > 1) {
+            const char* chosen = std::getenv("GLOO_SOCKET_IFNAME");
+            m_out.interface = chosen != nullptr ? chosen : interfaceOfName();
+        }
         for (int rank = 0; rank < m_run.ranks; ++rank) {
             TorchRankCommand command = rankCommand(rank, port);
             auto child =
@@ -132,11 +164,13 @@ private:
         TorchRankPlace place{rank, m_run.ranks, rank - firstOf(node), firstOf(node + 1) - firstOf(node), {}, port};
         if (nodes > 1) place.master = m_run.nodes.front();
         TorchRankCommand command = torchRankCommand(m_run.python, place);
+        command.arguments.insert(command.arguments.begin(), m_run.container.begin(), m_run.container.end());
         if (nodes == 1 && m_run.srun.empty()) return command;
-        std::vector<std::string> srun{programOnPath("srun"), "--nodes=1",    "--ntasks=1", "--overlap",
-                                      "--mpi=none",          "--unbuffered", "--quiet",    "--chdir=" + m_run.folder};
-        if (nodes > 1) srun.push_back("--nodelist=" + m_run.nodes[static_cast<std::size_t>(node)]);
-        srun.insert(srun.end(), m_run.srun.begin(), m_run.srun.end());
+        std::vector<std::string> options{"--unbuffered", "--chdir=" + m_run.folder};
+        if (nodes > 1) options.push_back("--nodelist=" + m_run.nodes[static_cast<std::size_t>(node)]);
+        options.insert(options.end(), m_run.srun.begin(), m_run.srun.end());
+        std::vector<std::string> srun = oneTaskWords(options);
+        srun.front() = programOnPath(srun.front());
         srun.emplace_back("--");
         command.arguments.insert(command.arguments.begin(), srun.begin(), srun.end());
         return command;

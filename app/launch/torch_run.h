@@ -19,7 +19,8 @@ struct TorchRun {
     int ranks = 1;
     // of a Slurm job: srun starts as many on each, neighbours together; the folder is on all. Empty: all here
     std::vector<std::string> nodes{};
-    std::vector<std::string> srun{}; // its options, as words; not empty: it starts the ranks on one node, too
+    std::vector<std::string> srun{};      // its options, as words; not empty: it starts the ranks on one node, too
+    std::vector<std::string> container{}; // words in front of each rank's interpreter
     int untraced = 0; // steps before the traced ones: of a job that is stopped in them nothing is kept
     // Without progress; loading PyTorch has 120 s at least, as writing traces on another node has. Ranks that load or
     // write here may take as long as they compute.
@@ -32,7 +33,8 @@ struct TorchRunEnd {
     std::vector<double> losses; // by step; NaN where none was said
     std::vector<Nanos> stepTimes;
     std::string torch, python, device; // of rank 0
-    int tracedSteps = 0;               // by every rank; an end costs the step that was not complete only
+    std::string interface; // of ranks on several nodes: "ib0", by which rank 0 meets the others; "": unknown
+    int tracedSteps = 0;   // by every rank; an end costs the step that was not complete only
     // Beside the traced steps, on the rank where both took longest; 0: it did not come to its end.
     Nanos profiling = 0; // PyTorch's profiler
     Nanos writing = 0;   // its traces

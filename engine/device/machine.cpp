@@ -11,6 +11,11 @@
 #include <fmt/format.h>
 #include <sched.h>
 #include <sys/utsname.h>
+#include <unistd.h>
+
+#include "schedules/base/text.h"
+
+extern char** environ;
 
 namespace stagewright {
 
@@ -88,6 +93,12 @@ std::vector<std::pair<std::string, std::string>> machineFacts()
     facts.emplace_back("compiler", fmt::format("gcc {}", __VERSION__));
 #endif
     facts.emplace_back("stagewright", STAGEWRIGHT_VERSION);
+    for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
+        const KeyValue pair = keyValueOf(*variable);
+        const bool chooses = pair.key.starts_with("NCCL_") || pair.key.starts_with("GLOO_") ||
+                             pair.key == "UCX_NET_DEVICES" || pair.key == "OMPI_MCA_btl_tcp_if_include";
+        if (chooses && pair.value) facts.emplace_back(pair.key, *pair.value);
+    }
     return facts;
 }
 

@@ -13,7 +13,8 @@ int usableCores(); // by the process's affinity, at least 1
 // be read. Rounded: a core counts as idle from 75 % idle on.
 int idleCores();
 
-// "system", "usable_cores", "compiler", "stagewright".
+// "system", "usable_cores", "compiler", "stagewright", and those variables of the environment that choose how processes
+// communicate: NCCL_…, GLOO_…, UCX_NET_DEVICES, OMPI_MCA_btl_tcp_if_include.
 std::vector<std::pair<std::string, std::string>> machineFacts();
 
 } // namespace stagewright

@@ -1,6 +1,7 @@
 #include "engine/torch/torch_job.h"
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -175,7 +176,8 @@ TorchRankCommand torchRankCommand(const std::string& python, const TorchRankPlac
                          {"PYTHONUNBUFFERED", "1"},
                          {"STAGEWRIGHT_CONTROL", "stdin"}};
     // else gloo takes the one that the computer's name leads to
-    if (together) command.variables.emplace_back("GLOO_SOCKET_IFNAME", "lo");
+    if (together && std::getenv("GLOO_SOCKET_IFNAME") == nullptr)
+        command.variables.emplace_back("GLOO_SOCKET_IFNAME", "lo");
     return command;
 }
 

@@ -45,6 +45,31 @@ std::string ruleFault(const std::string& text)
     return rule ? std::string() : fmt::format("{}; {}", rule.error().message, rule.error().remedy);
 }
 
+std::string launcherFault(const std::string& text)
+{
+    const bool named = text == "mpirun" || text == "srun" || text == "torchrun" || text == "jsrun";
+    const bool more =
+        (text.starts_with("srun:") && text.size() > 5) || (text.starts_with("custom:") && text.size() > 7);
+    return named || more ? std::string()
+                         : fmt::format("takes mpirun, srun, srun:MPI, torchrun, jsrun or custom:WORDS, not '{}'", text);
+}
+
+std::string variableFault(const std::string& text)
+{
+    const std::string_view name = keyValueOf(text).key;
+    const bool good = text.size() > name.size() && !name.empty() && !isDigit(name.front()) &&
+                      std::all_of(name.begin(), name.end(), [](char c) {
+                          return c == '_' || isDigit(c) || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+                      });
+    return good ? std::string() : fmt::format("takes NAME=VALUE, not '{}'", text);
+}
+
+std::string interfaceFault(const std::string& text)
+{
+    const bool good = std::none_of(text.begin(), text.end(), [](char c) { return isBlank(c) || c == '/'; });
+    return good ? std::string() : fmt::format("takes the name of a network interface, not '{}'", text);
+}
+
 const ValueCheck anything;
 
 std::vector<SetupKey> allKeys()
@@ -194,11 +219,26 @@ std::vector<SetupKey> allKeys()
          "How messages travel between GPUs: copies of the driver (between processes MPI), or nccl, where each "
          "rank has its own GPU [copies]",
          oneOf({"copies", "nccl"}), "PyTorch uses gloo or NCCL, as --backend says"},
-        {"--processes", &S::processes, SetupRecord, "", "Run ranks as processes that mpirun starts, instead of threads",
-         anything, "every rank is a process anyway"},
+        {"--processes", &S::processes, SetupRecord, "",
+         "Run ranks as processes that mpirun or another --launcher starts, instead of threads", anything,
+         "every rank is a process anyway"},
         {"--ranks-per-process", &S::ranksPerProcess, SetupRecord, "N",
          "Ranks that share a process, with --processes or under mpirun [1]", wholeNumber(1, 4096),
          "every rank is a process of its own"},
+        {"--launcher", &S::launcher, SetupRecord, "NAME",
+         "What starts the processes: mpirun; srun, or srun:MPI for its --mpi (pmix, pmi2); jsrun; torchrun, in scripts "
+         "for PyTorch; custom:'WORDS', with {n} for their number [mpirun; in Slurm's queue srun]",
+         launcherFault, "", "its run.sh starts torchrun"},
+        {"--container", &S::container, SetupRecord, "IMAGE",
+         "Run the ranks in a container: FILE.sif or docker://NAME by Apptainer; any other image in Slurm, by enroot "
+         "and "
+         "pyxis",
+         anything, "", "its run.sh starts the ranks"},
+        {"--env", &S::env, SetupRecord | SetupItemsApart, "NAME=VALUE",
+         "A variable of the ranks' environment, such as NCCL_DEBUG=INFO; repeat it", variableFault},
+        {"--interface", &S::interface, SetupRecord, "NAME",
+         "Network interface between the nodes, for NCCL, gloo and Open MPI (NCCL_SOCKET_IFNAME …) [they choose]",
+         interfaceFault},
         {"--engine", &S::engine, SetupRecord, "NAME",
          "own; torch: PyTorch's pipelining, one process a rank; torchtitan: a TorchTitan job of yours [own]",
          oneOf({"own", "torch", "torchtitan"})},

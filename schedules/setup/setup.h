@@ -69,6 +69,10 @@ struct Setup {
     std::string host;
     std::vector<std::string> slurm; // KEY=VALUE, each an option of sbatch
     std::vector<std::string> srun;  // of srun, likewise
+    std::string launcher;           // of processes; "": mpirun, in Slurm's queue srun
+    std::string container;          // image that the ranks run in; "": none
+    std::vector<std::string> env;   // NAME=VALUE, of the ranks' environment
+    std::string interface;          // of the network between nodes; "": as the libraries choose
     bool scriptOnly = false;
     bool detach = false;
 

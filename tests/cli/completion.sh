@@ -41,5 +41,9 @@ offers explore state --reduce l
 expect_same "$out" late
 offers explore line --schedules 1f1b,gpi
 expect_same "$out" 1f1b,gpipe
+offers script ''
+expect_out '^kubernetes$'
+offers record --launcher j
+expect_same "$out" jsrun
 offers record --clock v
 expect_same "$out" virtual

@@ -42,7 +42,7 @@ EVENT_LINES = {
     "event-numbers": b'{"event":"progress","what":"step","total":18446744073709551615,"done":-9223372036854775808,"run":18446744073709551615,"loss":1e999}',
 }
 
-message({"hello": "stagewright", "protocol": 1, "version": os.environ["VERSION"]})
+message({"hello": "stagewright", "protocol": 2, "version": os.environ["VERSION"]})
 sys.stdin.buffer.read(1)  # the request
 sends = os.environ["SENDS"]
 if sends in MESSAGES:

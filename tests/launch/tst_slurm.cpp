@@ -31,16 +31,16 @@ private slots:
         script.command = {"/bin/stagewright", "record", "--schedule=a b.csv"};
         script.tasks = 4;
         script.queued = true;
-        const std::string text = toText(script);
-        QVERIFY(text.starts_with(
-            "#!/bin/sh\n#SBATCH --job-name=node1-1\n#SBATCH --output='/s c/job/slurm.log'\n#SBATCH --ntasks=4\n#SBATCH "
-            "--nodes=2\n#SBATCH --comment='it'\\''s $(id) \"x\"'\n#SBATCH --exclusive\n"));
+        const std::string text = toText(script).value();
+        QVERIFY(text.starts_with("#!/bin/sh\n#SBATCH --job-name=node1-1\n#SBATCH --output='/s "
+                                 "c/job/slurm.log'\n#SBATCH --open-mode=append\n#SBATCH --ntasks=4\n#SBATCH "
+                                 "--nodes=2\n#SBATCH --comment='it'\\''s $(id) \"x\"'\n#SBATCH --exclusive\n"));
         QVERIFY(text.find("\ncd '/s c/job' || exit 1\n") != std::string::npos);
         QVERIFY(text.find("\nmodule load cuda\n") < text.find("\nsrun --ntasks=4 --mpi=pmix "));
         QVERIFY(text.find("/bin/stagewright record '--schedule=a b.csv' >>log") != std::string::npos);
         script.queued = false;
-        QVERIFY(toText(script).find("SBATCH") == std::string::npos);
-        QVERIFY(toText(script).find("srun") == std::string::npos);
+        QVERIFY(toText(script).value().find("SBATCH") == std::string::npos);
+        QVERIFY(toText(script).value().find("srun") == std::string::npos);
     }
 
     // Options of srun are on its line; one process runs under it, too, without MPI unless they say so.
@@ -57,12 +57,14 @@ private slots:
         script.command = {"/bin/stagewright"};
         script.queued = true;
         script.srun = {{"container-image", "/i/a b.sqsh"}, {"container-readonly", ""}};
-        QVERIFY(toText(script).find("\nsrun --ntasks=1 --mpi=none --kill-on-bad-exit=0 '--container-image=/i/a b.sqsh' "
-                                    "--container-readonly /bin/stagewright >>log") != std::string::npos);
+        QVERIFY(toText(script).value().find(
+                    "\nsrun --ntasks=1 --mpi=none --kill-on-bad-exit=0 '--container-image=/i/a b.sqsh' "
+                    "--container-readonly /bin/stagewright >>log") != std::string::npos);
         script.tasks = 2;
-        QVERIFY(toText(script).find("\nsrun --ntasks=2 --mpi=pmix --kill-on-bad-exit=0 ") != std::string::npos);
+        QVERIFY(toText(script).value().find("\nsrun --ntasks=2 --mpi=pmix --kill-on-bad-exit=0 ") != std::string::npos);
         script.srun = {{"mpi", "pmi2"}};
-        QVERIFY(toText(script).find("\nsrun --ntasks=2 --kill-on-bad-exit=0 --mpi=pmi2 /bin/") != std::string::npos);
+        QVERIFY(toText(script).value().find("\nsrun --ntasks=2 --kill-on-bad-exit=0 --mpi=pmi2 /bin/") !=
+                std::string::npos);
     }
 
     void states()
@@ -78,6 +80,7 @@ private slots:
         QCOMPARE(readSacct("TIMEOUT|0:0|node1|00:01:00\n")->words, std::string("ended at its time limit of 00:01:00"));
         QCOMPARE(readSacct("CANCELLED by 1000|0:15|node1|1:00\n")->kind, Kind::Cancelled);
         QCOMPARE(readSacct("FAILED|5:0|node1|1:00\n")->words, std::string("failed with code 5"));
+        QCOMPARE(readScontrol("JobState=PENDING Reason=BeginTime Requeue=1 Restarts=2\n")->restarts, 2);
         QCOMPARE(readSacct("OUT_OF_MEMORY|0:125|n|1:00\n")->kind, Kind::Failed);
         QVERIFY(!readSacct("Slurm accounting storage is disabled\n").has_value());
         const auto shown = readScontrol("JobId=7 JobName=x\n   JobState=NODE_FAIL Reason=None Dependency=(null)\n   "

@@ -3,7 +3,8 @@
 # shellcheck shell=bash
 #   daemons_fetch PACKAGE… || skip…   prints why it can't
 #   sshd_start [NAMESPACE]             a host "test" for $STAGEWRIGHT_SSH, on the loopback address or behind a link of its own; sshd_cut, link_down, link_up
-#   slurm_start                        one node
+#   slurm_start [NODES]                one node, or so many; SLURM_MORE has more lines of its configuration, SLURM_CREDENTIALS the
+#                                      seconds after which a requeued job may start again
 #   daemons_stop                       all of them
 #   steps_in FILE [RUN]                 steps of a run so far; wait_for FILE STEPS
 : "${DAEMONS:=$PWD/daemons}"
@@ -180,7 +181,7 @@ SlurmctldHost=$node(127.0.0.1)
 SlurmctldPort=$port
 SlurmUser=root
 AuthType=auth/munge
-AuthInfo=socket=$SLURM_FOLDER/munge
+AuthInfo=socket=$SLURM_FOLDER/munge,cred_expire=${SLURM_CREDENTIALS:-120}
 CredType=cred/munge
 PluginDir=$root/usr/lib/$daemon_machine/slurm-wlm
 StateSaveLocation=$SLURM_FOLDER/state
@@ -203,7 +204,8 @@ KillWait=5
 MinJobAge=300
 InactiveLimit=0
 $(for name in "${nodes[@]}"; do echo "NodeName=$name NodeHostname=$node NodeAddr=127.0.0.1 Port=$(free_port) CPUs=4 RealMemory=1000"; done)
-PartitionName=main Nodes=$(IFS=,; echo "${nodes[*]}") Default=YES MaxTime=INFINITE OverTimeLimit=0 State=UP
+PartitionName=main Nodes=$(IFS=,; echo "${nodes[*]}") Default=YES MaxTime=INFINITE OverTimeLimit=0 State=UP PriorityTier=1
+${SLURM_MORE:-}
 END
     for program in sbatch squeue sacct scontrol scancel srun sinfo; do
         printf '#!/bin/sh\nexport SLURM_CONF=%s LD_LIBRARY_PATH=%s\nexec %s "$@"\n' "$SLURM_FOLDER/slurm.conf" "$(daemon_libraries)" "$root/usr/bin/$program" >"$SLURM_FOLDER/bin/$program"

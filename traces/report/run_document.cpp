@@ -68,6 +68,19 @@ std::string processesText(const Run& run)
                        band == 0 ? "one clock" : fmt::format("clocks agree within {}", formatDuration(band)));
 }
 
+// What chose how ranks communicate: an interface, variables of NCCL, gloo and MPI.
+std::string networkText(const Run& run)
+{
+    std::vector<std::string> parts;
+    if (const std::string interface = environmentFact(run, "interface"); !interface.empty())
+        parts.push_back("interface " + interface);
+    for (const auto& [name, value] : run.environment)
+        if (name.starts_with("NCCL_") || name.starts_with("GLOO_") || name.starts_with("UCX_") ||
+            name.starts_with("OMPI_MCA_"))
+            parts.push_back(fmt::format("{}={}", name, value));
+    return joined(parts, ", ");
+}
+
 std::string peaksText(const Figure& figure, const Units& units)
 {
     if (figure.byRank.size() > mostByRank) return "at most " + units.memoryText(std::llround(figure.value));
@@ -228,8 +241,11 @@ void addFigures(Document& document, const Run& run, const RunReport& report, std
                                                  loss->values.back(), loss->unit.empty() ? "nats" : loss->unit,
                                                  counted(static_cast<long long>(loss->values.size()), "step"))))
             .meaning = "mean cross-entropy per token, of the first and the last step";
-    for (auto& [title, words] : std::initializer_list<std::pair<const char*, std::string>>{
-             {"BLAS", blasText(run, report.step)}, {"Processes", processesText(run)}, {"Weights", weightsText(run)}})
+    for (auto& [title, words] :
+         std::initializer_list<std::pair<const char*, std::string>>{{"BLAS", blasText(run, report.step)},
+                                                                    {"Processes", processesText(run)},
+                                                                    {"Network", networkText(run)},
+                                                                    {"Weights", weightsText(run)}})
         if (!words.empty()) section.add(wordsFigure(title, words));
 
     for (Figure& figure : figures) {

@@ -212,6 +212,54 @@ Result<std::unique_ptr<StepStreamWriter>> StepStreamWriter::create(const std::st
     return std::unique_ptr<StepStreamWriter>(new StepStreamWriter(std::move(state)));
 }
 
+Result<std::unique_ptr<StepStreamWriter>> StepStreamWriter::reopen(const std::string& path)
+{
+    auto state = std::make_unique<State>();
+    state->path = path;
+    state->descriptor = ::open(path.c_str(), O_RDWR | O_APPEND | O_CLOEXEC);
+    if (state->descriptor < 0 && errno == ENOENT) return create(path);
+    const auto failed = [&] { return fail(ErrorCode::Failed, fmt::format("file {}: {}", path, std::strerror(errno))); };
+    if (state->descriptor < 0) return failed();
+    std::vector<std::byte> bytes(streamHeadBytes);
+    off_t at = 0; // of the bytes in the file
+    const auto fill = [&](std::size_t from) {
+        for (std::size_t got = from; got < bytes.size();) {
+            const ssize_t count =
+                ::pread(state->descriptor, bytes.data() + got, bytes.size() - got, at + static_cast<off_t>(got));
+            if (count < 0 && errno == EINTR) continue;
+            if (count <= 0) return bytes.resize(got);
+            got += static_cast<std::size_t>(count);
+        }
+    };
+    fill(0);
+    if (bytes.empty()) { // killed before it wrote its head
+        STAGEWRIGHT_CHECK(state->write(streamHead()));
+        return std::unique_ptr<StepStreamWriter>(new StepStreamWriter(std::move(state)));
+    }
+    if (const std::string why = whyNoStream(bytes); !why.empty())
+        return fail(ErrorCode::Unreadable, fmt::format("file {}: {}", path, why), "name a new or empty folder");
+    at = streamHeadBytes;
+    off_t whole = at;
+    for (bytes.clear();;) {
+        StepBlock block;
+        std::size_t length = 0;
+        if (bytes.empty() || readBlock(bytes, block, length) == BlockState::Partial) {
+            const std::size_t had = bytes.size();
+            if (had > blockHeadBytes + mostPayload) break;
+            bytes.resize(had + fullBlock);
+            fill(had);
+            if (bytes.size() == had) break;
+            continue;
+        }
+        if (length == 0) break; // damaged
+        at += static_cast<off_t>(length);
+        if (block.kind != StepBlockKind::Begin && block.kind != StepBlockKind::Rows) whole = at;
+        bytes.erase(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(length));
+    }
+    if (::ftruncate(state->descriptor, whole) != 0) return failed();
+    return std::unique_ptr<StepStreamWriter>(new StepStreamWriter(std::move(state)));
+}
+
 StepStreamWriter::StepStreamWriter(std::unique_ptr<State> state) : m_state(std::move(state)) {}
 
 StepStreamWriter::~StepStreamWriter() = default;

@@ -21,6 +21,9 @@ class StepStreamWriter {
 public:
     // Failed where the file is there already or can't be written.
     static Result<std::unique_ptr<StepStreamWriter>> create(const std::string& path);
+    // Goes on after the last whole step of a stream whose writer was killed, with other runs; creates it where there is
+    // none. Unreadable where the file is no stream of this version.
+    static Result<std::unique_ptr<StepStreamWriter>> reopen(const std::string& path);
     ~StepStreamWriter();
 
     // What is new in the run since the last call, as one step; the first call starts the run. A full disk is an Error

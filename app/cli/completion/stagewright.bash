@@ -83,6 +83,7 @@ _stagewright() {
             return
         fi
         ;;
+    --launcher) _stagewright_words "$current" 'mpirun srun srun:pmix srun:pmi2 jsrun torchrun custom:'; return ;;
     --engine) _stagewright_words "$current" 'own torch torchtitan'; return ;;
     --optimizer) _stagewright_words "$current" 'adamw sgd'; return ;;
     --progress) _stagewright_words "$current" 'auto jsonl none'; return ;;
@@ -95,7 +96,7 @@ _stagewright() {
     --into) _stagewright_files "$current" stagewright; return ;;
     --rules) compopt -o filenames 2>/dev/null; mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
     --costs) _stagewright_files "$current" json; return ;;
-    -o | --output | --svg | --data | --python | --job | --model-file) compopt -o filenames 2>/dev/null; mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
+    -o | --output | --svg | --data | --python | --job | --model-file | --container) compopt -o filenames 2>/dev/null; mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
     esac
     if [[ $current == -* ]]; then
         _stagewright_words "$current" "$(_stagewright_options "$program" "$verb")"
@@ -108,6 +109,9 @@ _stagewright() {
         test | install | remove) _stagewright_words "$current" "$(_stagewright_hosts "$program")" ;;
         attach | fetch | stop | forget) _stagewright_words "$current" "$(_stagewright_jobs "$program")" ;;
         esac
+        ;;
+    script)
+        [ "$previous" != script ] || _stagewright_words "$current" 'slurm torchrun kubernetes'
         ;;
     schedules) _stagewright_words "$current" "$(_stagewright_schedules "$program")" ;;
     explore) _stagewright_words "$current" "$(_stagewright_surveys "$program")" ;;

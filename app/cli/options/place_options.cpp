@@ -55,9 +55,24 @@ Result<void> placeHonours(const Setup& setup)
     if (setup.elsewhere() && setup.names("--keep-trace"))
         return fail(ErrorCode::Usage, "--keep-trace writes a file where the GPUs are, and it is not fetched",
                     "omit it, or record there by hand");
+    if (!setup.container.empty() && !setup.torch() && !setup.elsewhere())
+        return fail(ErrorCode::Usage, "--container is for PyTorch's ranks, a host or Slurm's queue",
+                    "start 'stagewright record' in the container yourself, or add --host, --slurm or --engine torch");
+    if (const std::string why = whyNotSent(setup.container + setup.launcher); !why.empty())
+        return fail(ErrorCode::Usage, fmt::format("--container and --launcher: {}", why), "leave it out");
+    if (!setup.container.empty() && !isApptainer(setup.container) && setup.slurm.empty() && !inSlurmJob())
+        return fail(ErrorCode::Usage, fmt::format("--container {}: only Slurm's srun starts it", setup.container),
+                    "name a FILE.sif or docker://IMAGE for Apptainer, or add --slurm KEY=VALUE");
+    if (setup.launcher == "torchrun" || (setup.torch() && !setup.launcher.empty()))
+        return fail(ErrorCode::Usage,
+                    fmt::format("--launcher {}: a recording starts PyTorch's ranks itself", setup.launcher),
+                    "leave it out; 'stagewright script slurm' and 'script torchrun' write jobs that torchrun starts");
+    if (!setup.launcher.empty() && !setup.processes && setup.slurm.empty())
+        return fail(ErrorCode::Usage, "--launcher starts processes, and ranks are threads here", "add --processes");
     STAGEWRIGHT_CHECK(slurmOptions(setup));
     STAGEWRIGHT_CHECK(srunOptions(setup));
-    if (!setup.srun.empty() && setup.slurm.empty() && !(setup.torch() && inSlurmJob()))
+    const bool srun = (setup.torch() && inSlurmJob()) || setup.launcher.starts_with("srun");
+    if (!setup.srun.empty() && setup.slurm.empty() && !srun)
         return fail(ErrorCode::Usage, "--srun is for Slurm's srun, and there is no --slurm",
                     "add --slurm KEY=VALUE, such as --slurm nodes=1");
     return {};
@@ -66,6 +81,16 @@ Result<void> placeHonours(const Setup& setup)
 Result<std::vector<SlurmOption>> slurmOptions(const Setup& setup)
 {
     return optionsOf(setup.slurm, SlurmProgram::Sbatch);
+}
+
+std::vector<std::string> rankEnvironment(const Setup& setup)
+{
+    std::vector<std::string> variables;
+    if (!setup.interface.empty())
+        for (const char* name : {"NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME", "OMPI_MCA_btl_tcp_if_include"})
+            variables.push_back(fmt::format("{}={}", name, setup.interface));
+    variables.insert(variables.end(), setup.env.begin(), setup.env.end());
+    return variables;
 }
 
 Result<std::vector<SlurmOption>> srunOptions(const Setup& setup) { return optionsOf(setup.srun, SlurmProgram::Srun); }

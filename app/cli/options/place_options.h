@@ -15,6 +15,8 @@ namespace stagewright {
 
 // Usage where options of record contradict the place.
 Result<void> placeHonours(const Setup& setup);
+// NAME=VALUE of --interface and --env, which wins.
+std::vector<std::string> rankEnvironment(const Setup& setup);
 Result<std::vector<SlurmOption>> slurmOptions(const Setup& setup);
 Result<std::vector<SlurmOption>> srunOptions(const Setup& setup);
 

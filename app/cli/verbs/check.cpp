@@ -17,6 +17,7 @@
 #include "app/cli/text/figures.h"
 #include "app/cli/verbs/remote_call.h"
 #include "app/cli/verbs/state_grid.h"
+#include "app/launch/launcher.h"
 #include "engine/check/backend_check.h"
 #include "engine/check/check.h"
 #include "engine/check/double_check.h"
@@ -520,7 +521,9 @@ Result<int> runCheckAnywhere(const CheckChoice& given, Session& session)
     if (!options.setup.names("--ranks") && (launched || options.processes > 0))
         options.setup.ranks = launched.value_or(options.processes);
     if (!launched && options.processes > 0) {
-        STAGEWRIGHT_TRY(auto end, startProcesses(options.processes, TrainingOptions().timeoutSeconds, session));
+        STAGEWRIGHT_TRY(const auto launcher, launcherWords({}, {options.processes}));
+        STAGEWRIGHT_TRY(auto end,
+                        startProcesses(options.processes, launcher, TrainingOptions().timeoutSeconds, session));
         return end.code;
     }
     return inProcesses(session,

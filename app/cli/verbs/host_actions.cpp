@@ -1,7 +1,11 @@
 #include "app/cli/verbs/host_actions.h"
 
+#include <algorithm>
 #include <array>
+#include <chrono>
 #include <ctime>
+#include <map>
+#include <optional>
 
 #include <unistd.h>
 
@@ -22,6 +26,7 @@
 #include "app/launch/shell_words.h"
 #include "schedules/base/quantity.h"
 #include "schedules/base/text.h"
+#include "schedules/text/link_text.h"
 
 namespace stagewright {
 
@@ -146,10 +151,23 @@ Json jobJson(const HostJob& job)
             {"detail", textOrNull(job.detail)},
             {"exit_code", job.exitCode ? Json(*job.exitCode) : Json(nullptr)},
             {"steps", job.steps},
-            {"steps_asked", job.stepsAsked}};
+            {"steps_asked", job.stepsAsked},
+            {"bytes_there", job.bytesThere < 0 ? Json(nullptr) : Json(job.bytesThere)},
+            {"bytes_here", bytesHere(job)}};
 }
 
 std::string firstLine(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+// Sizes over there, by one connection to each place; one that can't be reached keeps what was known.
+void measure(std::vector<HostJob>& all, Session& session)
+{
+    std::map<std::pair<std::string, std::string>, std::vector<HostJob*>> places;
+    for (HostJob& job : all) places[{job.host, job.scratch}].push_back(&job);
+    for (auto& [place, some] : places)
+        if (auto measured = measureThere(some, session.stop()); !measured)
+            session.warn(
+                fmt::format("{}: {}", place.first.empty() ? "this computer" : place.first, measured.error().message));
+}
 
 Result<int> jobs(const HostOptions& options, Session& session)
 {
@@ -157,8 +175,17 @@ Result<int> jobs(const HostOptions& options, Session& session)
     std::vector<HostJob> all = readJobs(&damaged);
     for (const std::string& folder : damaged)
         session.warn(fmt::format("{}: its job.json is damaged; remove the folder, or restore it", folder));
-    Table table({{"job"}, {"where"}, {"begun"}, {"state"}, {"steps", Table::Align::Right}, {"file"}, {""}});
+    Table table({{"job"},
+                 {"where"},
+                 {"begun"},
+                 {"state"},
+                 {"steps", Table::Align::Right},
+                 {"there", Table::Align::Right},
+                 {"here", Table::Align::Right},
+                 {"file"},
+                 {""}});
     Json array = Json::array();
+    if (options.ask) measure(all, session);
     for (HostJob& job : all) {
         if (options.ask && !job.over()) {
             FollowOptions fetch;
@@ -171,7 +198,8 @@ Result<int> jobs(const HostOptions& options, Session& session)
         table.add({job.id, job.slurm ? where + ", Slurm" : where, timeText(job.createdUnixMs),
                    std::string(toText(job.state)),
                    job.stepsAsked > 0 ? fmt::format("{}/{}", job.steps, job.stepsAsked) : std::to_string(job.steps),
-                   job.file, firstLine(job.detail)});
+                   job.bytesThere < 0 ? "–" : formatBytes(job.bytesThere), formatBytes(bytesHere(job)), job.file,
+                   firstLine(job.detail)});
         array.push_back(jobJson(job));
     }
     if (session.json) session.answer({{"jobs", std::move(array)}, {"damaged", damaged}});
@@ -180,9 +208,15 @@ Result<int> jobs(const HostOptions& options, Session& session)
     return ExitDone;
 }
 
+Result<HostJob> jobNamedBy(const HostOptions& options)
+{
+    const std::string word = options.words.empty() ? std::string() : options.words[0];
+    return namesFolder(word) ? jobOfFolder(word, options.file) : findJob(word);
+}
+
 Result<int> follow(const HostOptions& options, const FollowOptions& how, Session& session)
 {
-    STAGEWRIGHT_TRY(auto job, findJob(options.words.empty() ? std::string() : options.words[0]));
+    STAGEWRIGHT_TRY(auto job, jobNamedBy(options));
     STAGEWRIGHT_TRY(auto recording, followElsewhere(job, how, session));
     if (!job.over() && !recording.stopped) {
         if (session.json) session.answer(jobJson(job));
@@ -211,7 +245,7 @@ Result<int> stop(const HostOptions& options, Session& session)
 {
     FollowOptions how;
     how.stop = true;
-    STAGEWRIGHT_TRY(auto job, findJob(options.words.empty() ? std::string() : options.words[0]));
+    STAGEWRIGHT_TRY(auto job, jobNamedBy(options));
     if (job.over())
         return fail(ErrorCode::Usage, fmt::format("job {} is over", job.id),
                     fmt::format("its runs are in {}", job.file));
@@ -224,8 +258,67 @@ Result<int> stop(const HostOptions& options, Session& session)
     return ExitDone;
 }
 
+// "12h", "7d", "4w", in milliseconds.
+Result<std::int64_t> readAge(const std::string& text)
+{
+    constexpr std::int64_t hour = 3'600'000;
+    const auto age = quantityOf(text);
+    for (const auto& [unit, size] : {std::pair("h", hour), {"d", 24 * hour}, {"w", 7 * 24 * hour}})
+        if (age && age->value >= 0 && age->value < 1e5 && age->unit == unit)
+            return static_cast<std::int64_t>(age->value * static_cast<double>(size));
+    return fail(ErrorCode::Usage, fmt::format("--older-than takes hours, days or weeks, not '{}'", plainText(text, 40)),
+                "write 12h, 7d or 4w");
+}
+
+// Jobs that are over and too old, or the oldest of them beyond the size that all jobs may have.
+Result<int> prune(const HostOptions& options, Session& session)
+{
+    std::optional<std::int64_t> before;
+    std::optional<Bytes> most;
+    if (!options.olderThan.empty()) {
+        STAGEWRIGHT_TRY(const auto age, readAge(options.olderThan));
+        before =
+            std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch())
+                .count() -
+            age;
+    }
+    if (!options.keepSize.empty()) {
+        auto size = parseBytes(options.keepSize);
+        if (!size) return tl::unexpected(std::move(size.error()).with("--keep-size"));
+        most = *size;
+    }
+    std::vector<HostJob> all = readJobs(); // the newest first
+    if (!options.here) measure(all, session);
+    const auto bytesOf = [&](const HostJob& job) {
+        return bytesHere(job) + (options.here ? 0 : std::max<Bytes>(0, job.bytesThere));
+    };
+    Bytes total = 0, freed = 0;
+    for (const HostJob& job : all) total += bytesOf(job);
+    Json forgotten = Json::array();
+    const auto drop = [&](const HostJob& job, Bytes bytes) {
+        if (!options.here)
+            if (auto gone = forgetThere(job, session.stop()); !gone)
+                return session.warn(fmt::format("job {} is kept: {}", job.id, gone.error().message));
+        if (auto gone = forgetJob(job.id); !gone)
+            return session.warn(fmt::format("job {} is kept: {}", job.id, gone.error().message));
+        freed += bytes;
+        total -= bytes;
+        forgotten.push_back(job.id);
+        session.note(fmt::format("{} is forgotten ({}); its runs stay in {}", job.id, formatBytes(bytes), job.file));
+    };
+    for (auto job = all.rbegin(); job != all.rend(); ++job) { // the oldest first
+        const bool old = before && job->createdUnixMs < *before;
+        if (job->over() && (old || (most && total > *most))) drop(*job, bytesOf(*job));
+    }
+    session.out(fmt::format("{} forgotten, {} freed\n", counted(static_cast<long long>(forgotten.size()), "job"),
+                            formatBytes(freed)));
+    if (session.json) session.answer({{"forgotten", std::move(forgotten)}, {"bytes", freed}});
+    return ExitDone;
+}
+
 Result<int> forget(const HostOptions& options, Session& session)
 {
+    if (options.words.empty()) return prune(options, session);
     for (const std::string& word : options.words) {
         STAGEWRIGHT_TRY(auto job, findJob(word));
         if (!job.over() && !options.here)
@@ -255,9 +348,10 @@ constexpr auto actions = std::to_array<HostAction>({
     {"remove", "NAME", "forget a host", 1, 1, drop},
     {"jobs", "", "what runs or ran elsewhere; --ask connects to bring it up to date", 0, 0, jobs},
     {"attach", "[JOB]", "follow a job until it ends [the newest]", 0, 1, attach},
-    {"fetch", "[JOB]", "bring what is there now [the newest]", 0, 1, fetch},
+    {"fetch", "[JOB]", "bring what is there now [the newest]; also of a script's job, by its [HOST:]FOLDER", 0, 1,
+     fetch},
     {"stop", "[JOB]", "stop a job and bring its complete steps [the newest]", 0, 1, stop},
-    {"forget", "JOB…", "remove a job's files there and here; its runs stay", 1, 1000, forget},
+    {"forget", "[JOB…]", "remove jobs' files there and here, by name, age or size; their runs stay", 0, 1000, forget},
     {"serve", "", "the other end of a connection", 0, 0, serve, true},
 });
 

@@ -20,6 +20,9 @@ struct HostOptions {
     std::vector<std::string> setup; // add
     bool ask = false;               // jobs: ask each host
     bool here = false;              // forget: only what is kept here
+    std::string file;               // attach and fetch: the run file of a folder's runs; "": named after it
+    std::string olderThan;          // forget: "7d"
+    std::string keepSize;           // forget: "2GB"
 };
 
 struct HostAction {

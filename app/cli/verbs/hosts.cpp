@@ -35,6 +35,14 @@ Result<int> runHosts(const HostOptions& options, Session& session)
     if (!adds && (!options.folder.empty() || !options.setup.empty()))
         return fail(ErrorCode::Usage, "--folder and --setup belong to 'hosts add'",
                     "add the host again with them: it is replaced");
+    const bool prunes = !options.olderThan.empty() || !options.keepSize.empty();
+    if (prunes && action->name != "forget")
+        return fail(ErrorCode::Usage, "--older-than and --keep-size belong to 'hosts forget'", "leave them out");
+    if (action->name == "forget" && prunes == (count > 0))
+        return fail(ErrorCode::Usage,
+                    prunes ? "'hosts forget' takes jobs or --older-than and --keep-size, not both"
+                           : "'hosts forget' takes JOB…, --older-than AGE or --keep-size SIZE",
+                    "'stagewright hosts jobs' lists the jobs with their sizes");
     return action->run(options, session);
 }
 
@@ -75,6 +83,15 @@ Command command_hosts()
                     .each();
                 verb.flag("--ask", options->ask, "jobs: connect to the hosts and fetch what is there");
                 verb.flag("--here", options->here, "forget: only what is kept on this computer");
+                verb.value("-o,--output", &options->file,
+                           "attach, fetch: the run file of a job that is named by its folder [NAME.stagewright]")
+                    .form("FILE");
+                verb.value("--older-than", &options->olderThan,
+                           "forget: jobs that are over and were begun before so long: 12h, 7d, 4w")
+                    .form("AGE");
+                verb.value("--keep-size", &options->keepSize,
+                           "forget: the oldest jobs that are over, until all take no more than this: 2GB")
+                    .form("SIZE");
                 verb.notes(help());
                 return [options](Session& session) { return runHosts(*options, session); };
             },

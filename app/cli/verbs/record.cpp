@@ -1,4 +1,7 @@
+#include "app/cli/verbs/record.h"
+
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 
 #include <fmt/core.h>
@@ -18,6 +21,8 @@
 #include "app/cli/verbs/recording_elsewhere.h"
 #include "app/cli/verbs/torch_recording.h"
 #include "app/launch/hosts/job_folder.h"
+#include "app/launch/launcher.h"
+#include "app/launch/slurm/slurm_queue.h"
 #include "engine/device/traits.h"
 #include "engine/transport/process_job.h"
 #include "schedules/base/text.h"
@@ -29,12 +34,6 @@
 namespace stagewright {
 
 namespace {
-
-struct RecordChoice {
-    Setup setup;
-    std::vector<TypedOption> typed; // the call as it was given
-    std::string output;
-};
 
 bool hasCollectives(const Schedule& schedule)
 {
@@ -83,7 +82,9 @@ void noteUnused(const Setup& setup, const RecordSettings& settings, Session& ses
         session.note("--ranks-per-process is not used: all ranks share this process; --processes starts several");
 }
 
-Result<RecordSettings> settingsOf(const RecordChoice& options, Session& session)
+} // namespace
+
+Result<RecordSettings> recordSettingsOf(const RecordChoice& options, Session& session)
 {
     const Setup& setup = options.setup;
     const SetupSources sources = sourcesOf(session);
@@ -165,10 +166,12 @@ Result<RecordSettings> settingsOf(const RecordChoice& options, Session& session)
     return settings;
 }
 
+namespace {
+
 Result<int> runRecord(const RecordChoice& options, const std::shared_ptr<ProcessJob>& job, Session& session)
 {
     const Setup& setup = options.setup;
-    STAGEWRIGHT_TRY(auto settings, settingsOf(options, session));
+    STAGEWRIGHT_TRY(auto settings, recordSettingsOf(options, session));
     settings.training.job = job;
     noteUnused(setup, settings, session);
     if (job && job->index() != 0) {
@@ -198,7 +201,7 @@ Result<void> useJobFolder(Setup& setup, Session& session)
         return fail(ErrorCode::Unreadable, fmt::format("--job {}: {}", setup.job, problem.message()),
                     "name a folder that can be made and written");
     session.jobFolder = setup.job;
-    if (!own) setup.job += "/pytorch";
+    if (!own) setup.job += slurmRestarts() > 0 ? fmt::format("/pytorch-{}", slurmRestarts() + 1) : "/pytorch";
     return {};
 }
 
@@ -230,7 +233,7 @@ Result<int> runRecordAnywhere(const RecordChoice& given, Session& session)
         return inProcesses(session,
                            [&](const std::shared_ptr<ProcessJob>& job) { return runRecord(options, job, session); });
     session.silent = true; // the process that leads says it
-    auto chosen = settingsOf(options, session);
+    auto chosen = recordSettingsOf(options, session);
     session.silent = false;
     if (!chosen) return tl::unexpected(std::move(chosen.error()));
     const RecordSettings settings = std::move(*chosen);
@@ -240,44 +243,57 @@ Result<int> runRecordAnywhere(const RecordChoice& given, Session& session)
         return fail(ErrorCode::Usage,
                     fmt::format("{} ranks can't be spread evenly, {} a process", *ranks, setup.ranksPerProcess),
                     "choose another --ranks-per-process");
-    STAGEWRIGHT_TRY(auto end, startProcesses(*ranks / setup.ranksPerProcess, setup.timeout, session));
+    const int processes = *ranks / setup.ranksPerProcess;
+    STAGEWRIGHT_TRY(auto srun, srunOptions(setup));
+    STAGEWRIGHT_TRY(const auto launcher, launcherWords(setup.launcher, {processes, 0, true, std::move(srun)}));
+    STAGEWRIGHT_TRY(auto end, startProcesses(processes, launcher, setup.timeout, session));
     if (!end.standing.empty()) noteOn(settings.file, end.standing, session);
     return end.code;
 }
 
 } // namespace
 
+void addRecordOptions(OptionSet& verb, RecordChoice& options)
+{
+    options.setup.backend = "cpu";
+    addSetupOptions(
+        verb, options.setup, SetupRecord,
+        {{"--schedule", "Schedules, by name or from CSVs; several share seed and data and take turns [1f1b]"},
+         {"--stage-layers", "Layers of each stage, such as 3,2,2,1 [balanced by cost]"},
+         {"--seed", "Seed of weights and data [1]"}});
+    verb.typed(options.typed);
+}
+
 Command command_record()
 {
-    return {
-        "record", "Train for real with one or more schedules, record each as a run, and compare them",
-        [](OptionSet& verb) -> Runner {
-            auto options = std::make_shared<RecordChoice>();
-            options->setup.backend = "cpu";
-            addSetupOptions(
-                verb, options->setup, SetupRecord,
-                {{"--schedule", "Schedules, by name or from CSVs; several share seed and data and take turns [1f1b]"},
-                 {"--stage-layers", "Layers of each stage, such as 3,2,2,1 [balanced by cost]"},
-                 {"--seed", "Seed of weights and data [1]"}});
-            verb.typed(options->typed);
-            verb.value("-o,--output", &options->output,
-                       "Run file; runs are appended if it exists [run-<schedule>.stagewright]")
-                .form("FILE");
-            verb.notes("Ctrl+C stops at once and keeps the runs with a measured step; a second one kills.\n"
-                       "Examples: stagewright record -s gpipe,1f1b,zb-h1 -p 4 -m 8 -o demo.stagewright\n"
-                       "          stagewright record -s mine.csv --steps 20\n"
-                       "          stagewright record -s zbv -p 2 -m 4 --engine torch --python ~/venv/bin/python3\n"
-                       "          stagewright record -s 1f1b -p 8 --host node1 --backend cuda\n"
-                       "          stagewright record -s 1f1b -p 16 --host login --processes --slurm nodes=2 --slurm "
-                       "time=1:00:00");
-            return [options](Session& session) -> Result<int> {
-                STAGEWRIGHT_CHECK(engineHonours(options->setup));
-                STAGEWRIGHT_CHECK(placeHonours(options->setup));
-                STAGEWRIGHT_CHECK(useJobFolder(options->setup, session));
-                return runRecordAnywhere(*options, session);
-            };
-        },
-        true, true};
+    return {"record", "Train for real with one or more schedules, record each as a run, and compare them",
+            [](OptionSet& verb) -> Runner {
+                auto options = std::make_shared<RecordChoice>();
+                addRecordOptions(verb, *options);
+                verb.value("-o,--output", &options->output,
+                           "Run file; runs are appended if it exists [run-<schedule>.stagewright]")
+                    .form("FILE");
+                verb.notes(
+                    "Ctrl+C stops at once and keeps the runs with a measured step; a second one kills.\n"
+                    "Examples: stagewright record -s gpipe,1f1b,zb-h1 -p 4 -m 8 -o demo.stagewright\n"
+                    "          stagewright record -s mine.csv --steps 20\n"
+                    "          stagewright record -s zbv -p 2 -m 4 --engine torch --python ~/venv/bin/python3\n"
+                    "          stagewright record -s 1f1b -p 8 --host node1 --backend cuda\n"
+                    "          stagewright record -s 1f1b -p 16 --host login --processes --slurm nodes=2 --slurm "
+                    "time=1:00:00");
+                return [options](Session& session) -> Result<int> {
+                    STAGEWRIGHT_CHECK(engineHonours(options->setup));
+                    STAGEWRIGHT_CHECK(placeHonours(options->setup));
+                    STAGEWRIGHT_CHECK(useJobFolder(options->setup, session));
+                    if (!options->setup.elsewhere())
+                        for (const std::string& variable : rankEnvironment(options->setup)) {
+                            const KeyValue pair = keyValueOf(variable);
+                            ::setenv(std::string(pair.key).c_str(), std::string(*pair.value).c_str(), 1);
+                        }
+                    return runRecordAnywhere(*options, session);
+                };
+            },
+            true, true};
 }
 
 } // namespace stagewright

@@ -13,6 +13,7 @@
 #include "app/cli/text/figures.h"
 #include "app/cli/text/run_json.h"
 #include "app/cli/verbs/device_tracing.h"
+#include "app/launch/slurm/slurm_queue.h"
 #include "engine/check/partial_reference.h"
 #include "engine/check/stale_model.h"
 #include "engine/device/traits.h"
@@ -325,6 +326,12 @@ void removeEmptyFile(const std::string& path)
 
 } // namespace
 
+Result<std::unique_ptr<StepStreamWriter>> streamOf(const RecordSettings& settings)
+{
+    if (settings.stream.empty()) return nullptr;
+    return slurmRestarts() > 0 ? StepStreamWriter::reopen(settings.stream) : StepStreamWriter::create(settings.stream);
+}
+
 Result<int> ranksOfEach(const RecordSettings& settings)
 {
     const Schedule& first = settings.schedules.front()->compute();
@@ -377,10 +384,7 @@ Result<Recording> recordRuns(const RecordSettings& given, Session& session)
     const bool existed = fileExists(settings.file);
     STAGEWRIGHT_TRY(auto file, openRunFile(settings.file, OpenMode::Create));
 
-    std::unique_ptr<StepStreamWriter> stream;
-    if (!settings.stream.empty()) {
-        STAGEWRIGHT_TRY(stream, StepStreamWriter::create(settings.stream));
-    }
+    STAGEWRIGHT_TRY(auto stream, streamOf(settings));
     Recording recording;
     for (Ongoing& one : ongoing) {
         const auto number = static_cast<std::size_t>(&one - ongoing.data());

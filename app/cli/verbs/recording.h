@@ -13,6 +13,7 @@
 #include "schedules/check/checked_schedule.h"
 #include "schedules/execute/perturb.h"
 #include "traces/run/run.h"
+#include "traces/store/step_stream.h"
 
 namespace stagewright {
 
@@ -51,6 +52,9 @@ struct Recording {
     Schedule stalledLists;
     std::int64_t stalledRun = 0;
 };
+
+// The stream of steps of a recording elsewhere; none where it has none. Where Slurm has queued the job again, it goes on.
+Result<std::unique_ptr<StepStreamWriter>> streamOf(const RecordSettings& settings);
 
 // The ranks of each schedule, where all are to share the same processes. Usage: they differ.
 Result<int> ranksOfEach(const RecordSettings& settings);

@@ -16,6 +16,7 @@
 #include "app/cli/text/json.h"
 #include "app/launch/hosts/job_folder.h"
 #include "app/launch/shell_words.h"
+#include "engine/device/traits.h"
 #include "schedules/base/foreign_json.h"
 #include "schedules/base/quantity.h"
 #include "schedules/base/text.h"
@@ -47,7 +48,7 @@ Result<int> tasksOf(const RecordSettings& settings, const std::vector<SlurmOptio
 {
     if (!queued) return 0;
     int tasks = 0;
-    bool several = setup.processes;
+    bool several = setup.processes || !setup.launcher.empty();
     for (const auto& [key, value] : slurm) {
         const int number = wholeOf<int>(value).value_or(0);
         if (key == "ntasks") tasks = number;
@@ -74,7 +75,11 @@ Result<JobOrder> orderOf(const RecordSettings& settings, const Setup& setup, con
     if (tasks > 0) leftOut = {"--processes", "--ranks-per-process"}; // srun starts them
     if (!setup.torch()) {
         STAGEWRIGHT_TRY(order.srun, srunOptions(setup));
-        leftOut.emplace_back("--srun");
+        order.container = setup.container;
+        order.gpus = traitsOf(setup.backend).hasDevices;
+        if (queued) order.launcher = setup.launcher;
+        leftOut.insert(leftOut.end(), {"--srun", "--container"});
+        if (queued) leftOut.emplace_back("--launcher");
     }
     STAGEWRIGHT_TRY(auto call, travelCall("record", typed, leftOut));
     order.slurm = std::move(slurm);

@@ -12,12 +12,14 @@
 #include "app/cli/progress_line.h"
 #include "app/cli/session.h"
 #include "app/cli/text/json.h"
+#include "app/launch/launcher.h"
 #include "app/launch/program_path.h"
 #include "app/launch/pythons.h"
 #include "app/launch/slurm/slurm_queue.h"
 #include "app/launch/titan_run.h"
 #include "app/launch/torch_import.h"
 #include "app/launch/torch_run.h"
+#include "engine/device/traits.h"
 #include "engine/torch/torch_job.h"
 #include "schedules/base/quantity.h"
 #include "schedules/base/step_number.h"
@@ -146,29 +148,46 @@ Result<void> unreadable(Error error, const PreparedJob& one, Recording& recordin
     return {};
 }
 
-// The user's options of srun, as words.
-Result<std::vector<std::string>> srunWords(const Setup& setup)
-{
-    STAGEWRIGHT_TRY(const auto options, srunOptions(setup));
-    std::vector<std::string> words;
-    for (const SlurmOption& option : options) words.push_back(toWord(option));
-    return words;
-}
+// What starts a rank's interpreter: options of srun, words of a container. Neither: ranks are children of this program.
+struct Place {
+    std::vector<std::string> srun, container;
 
-// What starts a program where the ranks will be: nothing, where they are children of this one.
-std::vector<std::string> underSrun(const std::vector<std::string>& options)
+    // in front of an interpreter that is only asked
+    std::vector<std::string> words() const
+    {
+        std::vector<std::string> words;
+        if (!srun.empty()) {
+            words = oneTaskWords(srun);
+            words.front() = programOnPath(words.front());
+        }
+        words.insert(words.end(), container.begin(), container.end());
+        return words;
+    }
+};
+
+// `folders`: what a container is to see.
+Result<Place> placeOf(const Setup& setup, const std::vector<std::string>& folders)
 {
-    if (options.empty()) return {};
-    std::vector<std::string> words{programOnPath("srun"), "--nodes=1",  "--ntasks=1",
-                                   "--overlap",           "--mpi=none", "--quiet"};
-    words.insert(words.end(), options.begin(), options.end());
-    return words;
+    Place place;
+    STAGEWRIGHT_TRY(auto options, srunOptions(setup));
+    for (SlurmOption& option : pyxisOptions(setup.container, folders, options)) options.push_back(std::move(option));
+    for (const SlurmOption& option : options) place.srun.push_back(toWord(option));
+    place.container = apptainerWords(setup.container, folders, traitsOf(setup.backend).hasDevices);
+    if (!place.container.empty()) {
+        const std::string program = programOnPath(place.container.front());
+        if (program.empty())
+            return fail(ErrorCode::Unavailable,
+                        fmt::format("--container {}: apptainer is not on PATH", setup.container),
+                        "install Apptainer, or load its module in a setup line");
+        place.container.front() = program;
+    }
+    return place;
 }
 
 // Runs a job and stores what it traced. What stops it is in `recording`.
-Result<void> runJob(const PreparedJob& one, const PythonFound& python, const std::vector<std::string>& srun,
-                    std::int64_t before, std::int64_t total, const RecordSettings& settings, StepStreamWriter* stream,
-                    Session& session, Recording& recording)
+Result<void> runJob(const PreparedJob& one, const PythonFound& python, const Setup& setup, std::int64_t before,
+                    std::int64_t total, const RecordSettings& settings, StepStreamWriter* stream, Session& session,
+                    Recording& recording)
 {
     TorchRun run;
     run.python = python.path;
@@ -179,7 +198,9 @@ Result<void> runJob(const PreparedJob& one, const PythonFound& python, const std
         session.note(fmt::format("{}: ranks on {} nodes of the Slurm job, from {}", one.job.schedule.name,
                                  std::min<std::size_t>(run.nodes.size(), static_cast<std::size_t>(run.ranks)),
                                  run.nodes.front()));
-    run.srun = srun;
+    STAGEWRIGHT_TRY(auto place, placeOf(setup, {one.folder}));
+    run.srun = std::move(place.srun);
+    run.container = std::move(place.container);
     run.untraced = one.job.warmup + one.job.steps - one.job.tracedSteps;
     run.timeoutSeconds = one.job.training.timeoutSeconds;
     run.onEvent = [&](const TorchEvent& event) {
@@ -257,43 +278,46 @@ Result<void> runTitan(const Schedule& schedule, const TitanRun& run, std::int64_
     return store(*imported, settings, stream, session, recording);
 }
 
-// None: null.
-Result<std::unique_ptr<StepStreamWriter>> streamOf(const RecordSettings& settings)
-{
-    if (settings.stream.empty()) return nullptr;
-    return StepStreamWriter::create(settings.stream);
-}
-
 } // namespace
+
+Result<TorchJob> torchJobOf(const RecordSettings& settings, const Setup& setup, const Schedule& schedule)
+{
+    TorchJob job;
+    job.schedule = schedule;
+    job.training = settings.training;
+    job.steps = settings.steps;
+    job.warmup = settings.warmup;
+    job.tracedSteps = settings.tracedSteps;
+    job.stepsWithoutProfiler = stepsAfter(settings);
+    if (!setup.lower.empty()) {
+        STAGEWRIGHT_TRY(job.lowering, parseLowering(setup.lower));
+    }
+    if (!setup.modelFile.empty()) {
+        STAGEWRIGHT_TRY(std::tie(job.modelFile, job.modelFunction), parseModelFile(setup.modelFile));
+    }
+    return job;
+}
 
 Result<Recording> recordWithTorch(const RecordSettings& settings, const Setup& setup, Session& session)
 {
-    std::optional<Lowering> lowering;
-    if (!setup.lower.empty()) {
-        STAGEWRIGHT_TRY(lowering, parseLowering(setup.lower));
-    }
-    std::string file;
-    std::string function;
-    if (!setup.modelFile.empty()) {
-        STAGEWRIGHT_TRY(auto parsed, parseModelFile(setup.modelFile));
-        std::tie(file, function) = std::move(parsed);
-    }
-    STAGEWRIGHT_TRY(const auto srun, srunWords(setup));
+    std::error_code ignored;
+    STAGEWRIGHT_TRY(const auto place, placeOf(setup, {fs::current_path(ignored).string()}));
     STAGEWRIGHT_TRY(auto python, choosePython(setup.python, traitsOf(settings.training.backend).hasDevices,
-                                              session.stop(), underSrun(srun)));
+                                              session.stop(), place.words()));
     if (*python.version > newestTorch)
         session.warn(fmt::format("{}: PyTorch is {}; the driver was written for {} to {}", python.path, python.torch,
                                  toText(oldestTorch), toText(newestTorch)));
     STAGEWRIGHT_CHECK(mayUseFolder(setup.job));
     STAGEWRIGHT_CHECK(mayAddRuns(settings.file));
     std::vector<PreparedJob> jobs;
-    for (const auto& checked : settings.schedules) // before the first is run
-        STAGEWRIGHT_CHECK(torchSchedule(checked->given(), lowering, *python.version));
+    for (const auto& checked : settings.schedules) { // before the first is run
+        STAGEWRIGHT_TRY(const auto job, torchJobOf(settings, setup, checked->given()));
+        STAGEWRIGHT_CHECK(torchSchedule(job.schedule, job.lowering, *python.version));
+    }
     for (const auto& checked : settings.schedules) {
         const Schedule& schedule = checked->given();
-        PreparedJob one{{schedule, lowering, settings.training, settings.steps, settings.warmup, settings.tracedSteps,
-                         stepsAfter(settings), file, function},
-                        {}};
+        STAGEWRIGHT_TRY(auto job, torchJobOf(settings, setup, schedule));
+        PreparedJob one{std::move(job), {}};
         STAGEWRIGHT_TRY(one.folder, jobFolder(settings, setup, schedule));
         STAGEWRIGHT_CHECK(writeTorchJob(one.job, *python.version, one.folder));
         session.progress().event({{"event", "job"},
@@ -309,7 +333,7 @@ Result<Recording> recordWithTorch(const RecordSettings& settings, const Setup& s
     const auto total = each * static_cast<std::int64_t>(jobs.size());
     std::int64_t before = 0;
     for (const PreparedJob& one : jobs) {
-        auto ran = runJob(one, python, srun, before, total, settings, stream.get(), session, recording);
+        auto ran = runJob(one, python, setup, before, total, settings, stream.get(), session, recording);
         if (!ran) recording.stopped = std::move(ran.error());
         if (recording.stopped) break;
         before += each;
@@ -317,7 +341,6 @@ Result<Recording> recordWithTorch(const RecordSettings& settings, const Setup& s
     return recording;
 }
 
-// The job's configuration as run.sh takes it: the path of a TOML file, or MODULE:FUNCTION.
 Result<std::string> titanConfig(const std::string& named)
 {
     std::error_code error;

@@ -27,7 +27,8 @@ constexpr double startSeconds = 150; // sbatch, and the queue where it gave no a
 constexpr double keepEvery = 1;      // seconds between writings of job.json
 constexpr double firstSeconds = 20;  // tries where there was no connection yet
 constexpr double longestPause = 10;  // between two tries to reconnect
-constexpr double stopSeconds = 60;   // for the job's last steps after a stop request
+constexpr std::uint64_t mostBytes = std::uint64_t{1} << 62; // that a host may say
+constexpr double stopSeconds = 60;                          // for the job's last steps after a stop request
 
 // As textOf(), for showing: it comes from elsewhere.
 std::string shownOf(const Message& message, const char* key, std::size_t most = 4000)
@@ -123,6 +124,9 @@ Result<Message> orderOf(const JobOrder& order, const std::optional<Host>& host)
                    {"slurm", std::move(slurm)},
                    {"srun", std::move(srun)},
                    {"tasks", order.tasks},
+                   {"launcher", order.launcher},
+                   {"container", order.container},
+                   {"gpus", order.gpus},
                    {"setup", host ? host->setup : std::vector<std::string>()}};
 }
 
@@ -130,7 +134,7 @@ Result<Message> orderOf(const JobOrder& order, const std::optional<Host>& host)
 Result<void> askedThere(const HostJob& job, const char* what, const std::stop_token& stop)
 {
     STAGEWRIGHT_TRY(auto host, hostNamed(job.host));
-    STAGEWRIGHT_TRY(auto link, HostLink::open(host, stop));
+    STAGEWRIGHT_TRY(auto link, HostLink::open(host, stop, job.scratch));
     link->send(FrameKind::Message, dumped({{"do", what}, {"job", job.id}}));
     auto answer = answerOf(*link, stop);
     return answer ? Result<void>() : tl::unexpected(std::move(answer.error()));
@@ -206,6 +210,8 @@ Result<void> JobFollower::status(const Message& value)
     if (kind == "absent") words = "its folder is not there: it never started, or was removed";
     if (value.contains("exit_code") && value["exit_code"].is_number_integer())
         m_job.exitCode = static_cast<int>(std::clamp<std::int64_t>(value["exit_code"].get<std::int64_t>(), 0, 255));
+    if (value.contains("bytes"))
+        m_job.bytesThere = static_cast<std::int64_t>(std::min(countOf(value, "bytes"), mostBytes));
     // Slurm's srun ends with code 0 where a task could not be launched.
     const bool empty = state == JobState::Ended && m_job.exitCode.value_or(0) == 0 && m_job.steps == 0 && !m_damage;
     const bool failed =
@@ -291,7 +297,7 @@ bool JobFollower::stopDue(HostLink& link)
 
 Result<bool> JobFollower::connection()
 {
-    STAGEWRIGHT_TRY(auto link, HostLink::open(m_host, m_stopping ? std::stop_token() : m_stop));
+    STAGEWRIGHT_TRY(auto link, HostLink::open(m_host, m_stopping ? std::stop_token() : m_stop, m_job.scratch));
     STAGEWRIGHT_CHECK(m_copy.rewind());
     m_asked = false; // a request may have been lost with the last connection
     if (stopDue(*link)) return true;
@@ -408,6 +414,24 @@ Result<void> followJob(HostJob& job, const FollowOptions& options, const JobWatc
         return tl::unexpected(std::move(error));
     }
     return JobFollower(job, std::move(host), **copy, options, watch, stop).run();
+}
+
+Result<void> measureThere(std::vector<HostJob*> jobs, const std::stop_token& stop)
+{
+    if (jobs.empty()) return {};
+    STAGEWRIGHT_TRY(auto host, hostNamed(jobs.front()->host));
+    STAGEWRIGHT_TRY(auto link, HostLink::open(host, stop, jobs.front()->scratch));
+    Message names = Message::array();
+    for (const HostJob* job : jobs) names.push_back(job->id);
+    link->send(FrameKind::Message, dumped({{"do", "sizes"}, {"jobs", std::move(names)}}));
+    STAGEWRIGHT_TRY(const auto answer, answerOf(*link, stop));
+    const Message sizes = answer.contains("sizes") && answer["sizes"].is_object() ? answer["sizes"] : Message::object();
+    for (HostJob* job : jobs) {
+        if (!sizes.contains(job->id)) continue;
+        job->bytesThere = static_cast<std::int64_t>(std::min(countOf(sizes, job->id.c_str()), mostBytes));
+        STAGEWRIGHT_CHECK(keepJob(*job));
+    }
+    return {};
 }
 
 Result<void> stopThere(const HostJob& job, const std::stop_token& stop) { return askedThere(job, "stop", stop); }

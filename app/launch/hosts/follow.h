@@ -28,7 +28,10 @@ struct JobOrder {
     std::vector<SentFile> files;
     std::vector<SlurmOption> slurm; // of sbatch, where the job goes to the queue
     std::vector<SlurmOption> srun;  // of the program there
-    int tasks = 0;                  // > 0: so many processes under srun, by MPI
+    int tasks = 0;                  // > 0: so many processes by MPI
+    std::string launcher;           // of them; "": srun
+    std::string container;          // image of the program there; "": none
+    bool gpus = false;              // which the container is to see
 };
 // The batch script that startJob() would submit, made there; nothing is started.
 Result<std::string> batchScriptOf(const JobOrder& order, const std::stop_token& stop = {});
@@ -64,6 +67,9 @@ Result<void> followJob(HostJob& job, const FollowOptions& options, const JobWatc
 Result<void> stopThere(const HostJob& job, const std::stop_token& stop = {});
 // Removes its folder over there. One that runs is not stopped by it: stop it first.
 Result<void> forgetThere(const HostJob& job, const std::stop_token& stop = {});
+
+// Asks for the bytes that the jobs, all of one host and scratch, have over there, and keeps them with the jobs.
+Result<void> measureThere(std::vector<HostJob*> jobs, const std::stop_token& stop = {});
 
 // Runs `check` or `devices` there in the foreground; its output comes as it is written. Returns its exit code.
 struct RemoteCall {

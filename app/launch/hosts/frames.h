@@ -12,7 +12,7 @@
 
 namespace stagewright {
 
-inline constexpr int linkProtocol = 1;
+inline constexpr int linkProtocol = 2;
 
 enum class FrameKind : std::uint8_t {
     Message = 1, // JSON: a request or an answer

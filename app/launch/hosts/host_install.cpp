@@ -27,6 +27,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr double nodePatience = 60;
 constexpr double installPatience = 1800; // seconds, for slow lines
 // The C library and drivers are not copied to a host, because each system has its own.
 constexpr auto systemLibraries = std::to_array<std::string_view>(
@@ -148,6 +149,27 @@ Result<void> mayInstall(const Host& host, const HostReport& report)
     return {};
 }
 
+// The C library of the nodes of a cluster, asked by one short task; "": there is no Slurm, or no node is free now.
+Result<std::string> libcOfNodes(const Host& host, const std::function<void(const std::string&)>& tell,
+                                const std::stop_token& stop)
+{
+    tell(fmt::format("asking a node of {}'s cluster for its C library", host.name));
+    STAGEWRIGHT_TRY(auto said,
+                    runOverSsh(host,
+                               "echo stagewright-node\ncommand -v srun >/dev/null || exit 0\nsrun --quiet --nodes=1 "
+                               "--ntasks=1 --mpi=none --time=1 --immediate=20 ldd --version 2>&1 | head -n 3",
+                               nodePatience, stop));
+    const std::size_t at = said.out.find("stagewright-node");
+    const std::string_view answer =
+        at == std::string::npos ? std::string_view() : std::string_view(said.out).substr(at);
+    for (const std::string_view line : split(answer, "\n"))
+        if (line.starts_with("ldd ")) return std::string(trimmed(line.substr(line.rfind(' '))));
+    if (const auto lines = split(answer, "\n"); lines.size() > 1 && !trimmed(lines[1]).empty())
+        tell(fmt::format("no node answers ({}): their C library must be {} or later", plainText(trimmed(lines[1]), 200),
+                         ::gnu_get_libc_version()));
+    return std::string();
+}
+
 std::string unpackScript(const Host& host)
 {
     return fmt::format(
@@ -170,6 +192,17 @@ Result<InstallReport> installOnHost(const Host& host, const std::function<void(c
     tell(fmt::format("asking {} what it is", host.name));
     STAGEWRIGHT_TRY(auto tested, testHost(host, stop));
     STAGEWRIGHT_CHECK(mayInstall(host, tested));
+    const bool cluster = std::any_of(tested.facts.begin(), tested.facts.end(),
+                                     [](const HostFact& fact) { return fact.key == "slurm" && !fact.value.empty(); });
+    if (cluster) {
+        STAGEWRIGHT_TRY(const auto libc, libcOfNodes(host, tell, stop));
+        if (!libc.empty() && isOlderLibc(libc, ::gnu_get_libc_version()))
+            return fail(ErrorCode::Unavailable,
+                        fmt::format("host {}: the C library {} of its nodes is older than {}, for which this program "
+                                    "was built",
+                                    host.name, libc, ::gnu_get_libc_version()),
+                        "build it on a node, or run it in a container: --container IMAGE");
+    }
     InstallReport report;
     const Staged staged;
     if (staged.path().empty())

@@ -34,6 +34,7 @@ namespace fs = std::filesystem;
 constexpr const char* processFile = "process";
 constexpr const char* slurmFile = "slurm";
 constexpr const char* submittingFile = "submitting";
+constexpr const char* orderFile = "order.json"; // of a job that this program starts
 constexpr std::size_t tailBytes = 2000;
 
 std::string nodeName()
@@ -158,6 +159,28 @@ JobStatus processStatus(const std::string& folder)
             std::nullopt, lastLines(folder)};
 }
 
+// Whether Slurm has the job still, or again, after its script has ended.
+bool isQueuedAgain(const std::string& number)
+{
+    if (number.empty()) return false;
+    const auto state = slurmState(number);
+    return state && (state->kind == SlurmState::Kind::Queued || state->kind == SlurmState::Kind::Running);
+}
+
+// Why it was ended before, as Slurm's daemon wrote it into the log: "… CANCELLED AT … DUE TO PREEMPTION ***".
+std::string againWords(const std::string& folder, int restarts)
+{
+    if (restarts == 0) return {};
+    constexpr auto known = std::to_array<std::pair<std::string_view, std::string_view>>(
+        {{"PREEMPTION", "it was preempted"}, {"NODE FAILURE", "a node went down"}, {"JOB REQUEUE", "it was requeued"}});
+    std::string why = "it was requeued";
+    const std::string log = lastLines(folder);
+    if (const std::size_t at = log.rfind("DUE TO "); at != std::string::npos)
+        for (const auto& [word, words] : known)
+            if (std::string_view(log).substr(at + 7).starts_with(word)) why = words;
+    return fmt::format("; start {}, since {}", restarts + 1, why);
+}
+
 // Whether sbatch has been called and has not answered yet. Where whoever called it is gone, the queue is asked for the
 // job, and its number kept.
 bool isSubmitting(const std::string& folder)
@@ -172,16 +195,17 @@ bool isSubmitting(const std::string& folder)
 
 } // namespace
 
-std::string batchText(const JobSetUp& job)
+Result<std::string> batchText(const JobSetUp& job)
 {
-    return toText(
-        BatchScript{job.name, job.folder, job.slurm, job.srun, job.setup, job.command, job.tasks, job.queued});
+    return toText(BatchScript{job.name, job.folder, job.slurm, job.srun, job.setup, job.command, job.tasks, job.queued,
+                              job.launcher, job.container, job.gpus});
 }
 
 Result<std::string> startJobFolder(const JobSetUp& job)
 {
     const std::string script = job.folder + "/job.sh";
-    STAGEWRIGHT_CHECK(writePrivateFile(script, batchText(job)));
+    STAGEWRIGHT_TRY(const auto text, batchText(job));
+    STAGEWRIGHT_CHECK(writePrivateFile(script, text));
     std::error_code ignored;
     fs::permissions(script, fs::perms::owner_exec, fs::perm_options::add, ignored);
     if (job.queued) {
@@ -217,9 +241,17 @@ JobStatus jobStatus(const std::string& folder)
         if (!text || text->empty()) return std::nullopt;
         return endedStatus(folder, *text);
     };
-    if (auto status = ended()) return *status;
+    if (auto status = ended(); status && (status->exitCode == 0 || !isQueuedAgain(queueNumberOf(folder))))
+        return *status;
     if (isSubmitting(folder)) return {JobStatus::Kind::Queued, "sbatch has not answered yet", std::nullopt, {}};
     const std::string number = queueNumberOf(folder);
+    if (number.empty() && !fs::exists(folder + "/" + orderFile, problem)) { // its script is started by hand
+        const bool begun = fs::exists(folder + "/" + jobfile::log, problem);
+        return {begun ? JobStatus::Kind::Running : JobStatus::Kind::Queued,
+                begun ? "" : fmt::format("nobody has started {}/job.sh yet", plainText(folder, 300)),
+                std::nullopt,
+                {}};
+    }
     if (number.empty()) {
         JobStatus status = processStatus(folder);
         if (status.kind == JobStatus::Kind::Lost) // it may have ended meanwhile
@@ -228,8 +260,9 @@ JobStatus jobStatus(const std::string& folder)
     }
     const auto state = slurmState(number);
     if (!state) return {JobStatus::Kind::Running, plainText(state.error().message), std::nullopt, {}};
-    if (state->kind == SlurmState::Kind::Queued) return {JobStatus::Kind::Queued, state->words, std::nullopt, {}};
-    if (state->kind == SlurmState::Kind::Running) return {JobStatus::Kind::Running, state->words, std::nullopt, {}};
+    const std::string words = state->words + againWords(folder, state->restarts);
+    if (state->kind == SlurmState::Kind::Queued) return {JobStatus::Kind::Queued, words, std::nullopt, {}};
+    if (state->kind == SlurmState::Kind::Running) return {JobStatus::Kind::Running, words, std::nullopt, {}};
     if (auto after = ended()) return *after;
     constexpr int interrupted = 130;
     if (state->kind == SlurmState::Kind::Cancelled)

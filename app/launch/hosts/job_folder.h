@@ -35,12 +35,14 @@ struct JobSetUp {
     std::vector<SlurmOption> srun;
     bool queued = false;
     int tasks = 0;
+    std::string launcher, container;
+    bool gpus = false;
 };
 
 // Writes job.sh and starts it: by sbatch where it is queued, else in a session of its own with no terminal. Returns the
 // queue's number of it, or "".
 Result<std::string> startJobFolder(const JobSetUp& job);
-std::string batchText(const JobSetUp& job); // job.sh
+Result<std::string> batchText(const JobSetUp& job); // job.sh; Usage where nothing there can start it
 
 struct JobStatus {
     enum class Kind {

@@ -41,6 +41,7 @@ Value valueOf(const HostJob& job)
                         {"ended", run.ended}});
     return {{"id", job.id},
             {"host", job.host},
+            {"scratch", job.scratch},
             {"verb", job.verb},
             {"arguments", job.arguments},
             {"file", job.file},
@@ -53,6 +54,7 @@ Value valueOf(const HostJob& job)
             {"steps", job.steps},
             {"steps_asked", job.stepsAsked},
             {"steps_ordered", job.stepsOrdered},
+            {"bytes_there", job.bytesThere},
             {"runs", std::move(runs)}};
 }
 
@@ -76,6 +78,8 @@ std::optional<HostJob> jobOf(const Value& value)
         job.steps = value.at("steps").get<int>();
         job.stepsAsked = value.at("steps_asked").get<int>();
         job.stepsOrdered = value.value("steps_ordered", 0);
+        job.scratch = value.value("scratch", std::string());
+        job.bytesThere = value.value("bytes_there", std::int64_t{-1});
         for (const Value& run : value.at("runs"))
             job.runs.push_back({run.at("there").get<std::int64_t>(), run.at("here").get<std::int64_t>(),
                                 run.at("created_unix_ms").get<std::int64_t>(), run.at("steps").get<int>(),
@@ -158,6 +162,46 @@ Result<HostJob> findJob(std::string_view id)
         fmt::format("{} job '{}'", matches == 0 ? "there is no" : "there is more than one", plainText(id, longestId)),
         fmt::format("the newest are {}", listed(newest)));
 }
+
+bool namesFolder(std::string_view place) { return place.find('/') != std::string_view::npos; }
+
+Result<HostJob> jobOfFolder(std::string_view place, const std::string& file)
+{
+    HostJob job;
+    const std::size_t colon = place.find(':');
+    if (colon != std::string_view::npos && colon < place.find('/')) {
+        job.host = place.substr(0, colon);
+        place.remove_prefix(colon + 1);
+    }
+    while (place.size() > 1 && place.ends_with('/')) place.remove_suffix(1);
+    fs::path folder(place);
+    std::error_code problem;
+    if (job.host.empty()) {
+        folder = fs::absolute(folder, problem).lexically_normal();
+        if (!fs::is_directory(folder, problem))
+            return fail(ErrorCode::Unreadable, fmt::format("{}: there is no such folder", plainText(place, 300)),
+                        "name the folder that 'stagewright script' wrote; on a host HOST:/FOLDER");
+    }
+    job.id = folder.filename().string();
+    job.scratch = folder.parent_path().string();
+    if (!isJobId(job.id) || !folder.is_absolute())
+        return fail(ErrorCode::Usage, fmt::format("'{}' can't be a job's folder", plainText(place, 300)),
+                    "give its whole path; its name may have a to z, digits and dashes");
+    for (const HostJob& one : readJobs()) {
+        if (one.id != job.id) continue;
+        if (one.host == job.host && one.scratch == job.scratch) return one;
+        return fail(ErrorCode::Usage, fmt::format("another job is called {}", job.id),
+                    fmt::format("rename the folder, or forget that job: stagewright hosts forget --here {}", job.id));
+    }
+    job.verb = "record";
+    job.file = fs::absolute(file.empty() ? job.id + ".stagewright" : file, problem).lexically_normal().string();
+    job.createdUnixMs =
+        std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch())
+            .count();
+    return job;
+}
+
+std::int64_t bytesHere(const HostJob& job) { return folderBytes(folderOfJob(job.id)); }
 
 Result<void> keepJob(const HostJob& job)
 {

@@ -121,14 +121,15 @@ Result<void> HostLink::State::greet(const std::stop_token& stop)
                 host ? fmt::format("'ssh {}' must work by hand, without a password", host->target) : std::string());
 }
 
-Result<std::unique_ptr<HostLink>> HostLink::open(const std::optional<Host>& host, const std::stop_token& stop)
+Result<std::unique_ptr<HostLink>> HostLink::open(const std::optional<Host>& host, const std::stop_token& stop,
+                                                 const std::string& scratch)
 {
     auto state = std::make_unique<State>();
     state->host = host;
     ChildStart start;
     start.ownErrors = true;
     start.folder = "/";
-    const std::vector<std::string> serve = serveArguments(host ? host->scratch : std::string());
+    const std::vector<std::string> serve = serveArguments(scratch.empty() && host ? host->scratch : scratch);
     if (host) {
         STAGEWRIGHT_TRY(start.arguments, sshCommand(*host, programScript(*host, serve)));
     } else {

@@ -17,7 +17,9 @@ class HostLink {
 public:
     // No host: this computer. Returns when the other end has said who it is. Unavailable: not reached, no program
     // there, or another version, with the older end named. Cancelled.
-    static Result<std::unique_ptr<HostLink>> open(const std::optional<Host>& host, const std::stop_token& stop = {});
+    // scratch: the folder of its jobs where it is not the host's.
+    static Result<std::unique_ptr<HostLink>> open(const std::optional<Host>& host, const std::stop_token& stop = {},
+                                                  const std::string& scratch = {});
     ~HostLink();
 
     // The other end does what it was asked for, and ends then by itself: nothing more is heard of it.

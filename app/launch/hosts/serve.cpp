@@ -32,6 +32,7 @@
 #include "app/launch/hosts/private_file.h"
 #include "app/launch/shell_words.h"
 #include "app/version/version.h"
+#include "schedules/base/folder.h"
 #include "schedules/base/foreign_json.h"
 #include "schedules/base/text.h"
 
@@ -234,6 +235,11 @@ Result<void> HostServer::launch()
     job.command = std::move(command);
     job.queued = flagOf(m_order, "queued");
     job.tasks = static_cast<int>(std::min<std::uint64_t>(countOf(m_order, "tasks"), mostTasks));
+    job.launcher = textOf(m_order, "launcher");
+    job.container = textOf(m_order, "container");
+    job.gpus = flagOf(m_order, "gpus");
+    if (const std::string why = whyNotSent(job.launcher + job.container); !why.empty())
+        return fail(ErrorCode::Usage, fmt::format("the container or launcher can't be used: {}", why));
     for (const Message& line : listOf(m_order, "setup"))
         if (line.is_string()) job.setup.push_back(line.get<std::string>());
     for (const auto& [name, of, into] :
@@ -244,7 +250,8 @@ Result<void> HostServer::launch()
             into->push_back(std::move(parsed));
         }
     if (flagOf(m_order, "script_only")) {
-        answer({{"script", batchText(job)}});
+        STAGEWRIGHT_TRY(const auto text, batchText(job));
+        answer({{"script", text}});
         return {};
     }
     STAGEWRIGHT_TRY(auto number, startJobFolder(job));
@@ -287,6 +294,12 @@ void HostServer::request(const Message& value)
     else if (what == "stop" && isJobId(textOf(value, "job"))) {
         done = stopJobFolder(folderOf(textOf(value, "job")));
         if (done) answer({{"stopping", true}});
+    } else if (what == "sizes") {
+        Message sizes = Message::object();
+        for (const Message& id : listOf(value, "jobs"))
+            if (id.is_string() && isJobId(id.get<std::string>()))
+                sizes[id.get<std::string>()] = static_cast<std::uint64_t>(folderBytes(folderOf(id.get<std::string>())));
+        answer({{"sizes", std::move(sizes)}});
     } else if (what == "forget" && isJobId(textOf(value, "job"))) {
         std::error_code problem;
         fs::remove_all(folderOf(textOf(value, "job")), problem);
@@ -364,6 +377,7 @@ void HostServer::pump()
             {"exit_code", status.exitCode ? Message(*status.exitCode) : Message(nullptr)},
             {"last_lines", status.lastLines},
             {"slurm_job", queueNumberOf(folderOf(m_job))},
+            {"bytes", folderBytes(folderOf(m_job))},
             {"all", all}});
     if (all) m_job.clear();
 }

@@ -83,6 +83,8 @@ constexpr auto meanings = std::to_array<Meaning>({
     {"PENDING", SlurmState::Kind::Queued, "queued"},
     {"CONFIGURING", SlurmState::Kind::Queued, "its nodes are being made ready"},
     {"REQUEUED", SlurmState::Kind::Queued, "queued again"},
+    {"REQUEUE_HOLD", SlurmState::Kind::Queued, "queued again and held; release it with scontrol release"},
+    {"SPECIAL_EXIT", SlurmState::Kind::Queued, "queued again and held; release it with scontrol release"},
     {"SUSPENDED", SlurmState::Kind::Queued, "suspended by Slurm"},
     {"RUNNING", SlurmState::Kind::Running, "running"},
     {"COMPLETING", SlurmState::Kind::Running, "ending"},
@@ -92,7 +94,7 @@ constexpr auto meanings = std::to_array<Meaning>({
     {"BOOT_FAIL", SlurmState::Kind::Failed, "failed: a node did not start"},
     {"NODE_FAIL", SlurmState::Kind::Failed, "failed: a node went down"},
     {"OUT_OF_MEMORY", SlurmState::Kind::Failed, "failed: out of memory"},
-    {"PREEMPTED", SlurmState::Kind::Failed, "ended by Slurm for another job"},
+    {"PREEMPTED", SlurmState::Kind::Failed, "preempted: ended by Slurm for another job"},
     {"DEADLINE", SlurmState::Kind::TimeLimit, "ended at its deadline"},
     {"TIMEOUT", SlurmState::Kind::TimeLimit, "ended at its time limit"},
     {"CANCELLED", SlurmState::Kind::Cancelled, "cancelled"},
@@ -105,6 +107,8 @@ std::string reasonWords(std::string_view reason)
         {"Resources", "waits for free nodes"},
         {"Priority", "jobs before it have a higher priority"},
         {"Dependency", "waits for another job"},
+        {"DependencyNeverSatisfied",
+         "the job that it waits for has failed, so it never starts; end it with hosts stop"},
         {"BeginTime", "waits for its start time"},
         {"PartitionTimeLimit", "asks for more time than its partition allows"},
         {"PartitionNodeLimit", "asks for more nodes than its partition has"},
@@ -126,9 +130,9 @@ std::optional<SlurmState> stateOf(std::string_view name, std::string_view reason
         std::find_if(meanings.begin(), meanings.end(), [&](const Meaning& one) { return one.name == name; });
     if (found == meanings.end())
         return name.empty() ? std::nullopt
-                            : std::optional(SlurmState{SlurmState::Kind::Running,
+                            : std::optional(SlurmState{SlurmState::Kind::Running, 0,
                                                        fmt::format("Slurm's state {}", plainText(name, 40))});
-    SlurmState state{found->kind, std::string(found->words)};
+    SlurmState state{found->kind, 0, std::string(found->words)};
     if (state.kind == SlurmState::Kind::Queued && !reason.empty() && reason != "None")
         state.words += ": " + reasonWords(reason);
     if (state.kind == SlurmState::Kind::Running && !nodes.empty() && nodes != "(null)")
@@ -171,8 +175,10 @@ std::optional<SlurmState> readScontrol(const std::string& text)
             if (const KeyValue pair = keyValueOf(word); pair.key == key) return pair.value.value_or("");
         return {};
     };
-    return stateOf(valueOf("JobState"), valueOf("Reason"), valueOf("NodeList"), valueOf("TimeLimit"),
-                   valueOf("ExitCode"));
+    auto state =
+        stateOf(valueOf("JobState"), valueOf("Reason"), valueOf("NodeList"), valueOf("TimeLimit"), valueOf("ExitCode"));
+    if (state) state->restarts = wholeOf<int>(valueOf("Restarts")).value_or(0);
+    return state;
 }
 
 std::string jobNamed(const std::string& name)
@@ -201,7 +207,11 @@ Result<SlurmState> slurmState(const std::string& job)
     STAGEWRIGHT_TRY(auto queue, ask("squeue", {"--noheader", "--jobs=" + job, "--states=all", "--format=%T|%r|%N|%l"}));
     std::optional<SlurmState> state;
     if (queue.end.good()) state = readSqueue(queue.out);
-    if (state && !state->over()) return *state;
+    if (state && !state->over()) { // only scontrol counts how often it was queued again
+        if (auto shown = ask("scontrol", {"show", "job", job}); shown && shown->end.good())
+            if (const auto known = readScontrol(shown->out)) state->restarts = known->restarts;
+        return *state;
+    }
     // over: accounting has the code, scontrol has it for some minutes
     if (auto account = ask("sacct", {"--noheader", "--allocations", "--parsable2", "--jobs=" + job,
                                      "--format=State,ExitCode,NodeList,Timelimit"});
@@ -211,7 +221,7 @@ Result<SlurmState> slurmState(const std::string& job)
         if (auto known = readScontrol(shown->out)) return *known;
     if (state) return *state;
     const bool unknown = queue.end.good() || queue.err.find("Invalid job id") != std::string::npos;
-    if (unknown) return SlurmState{SlurmState::Kind::Unknown, fmt::format("Slurm no longer knows job {}", job)};
+    if (unknown) return SlurmState{SlurmState::Kind::Unknown, 0, fmt::format("Slurm no longer knows job {}", job)};
     return fail(ErrorCode::Unavailable, fmt::format("squeue: {}", plainText(trimmed(queue.err), 300)),
                 "Slurm's controller may be down; the job is not affected");
 }
@@ -221,6 +231,12 @@ Result<void> cancelBatch(const std::string& job)
     STAGEWRIGHT_TRY(auto said, ask("scancel", {job}));
     if (said.end.good()) return {};
     return fail(ErrorCode::Failed, fmt::format("scancel: {}", plainText(trimmed(said.err), 300)));
+}
+
+int slurmRestarts()
+{
+    const char* count = std::getenv("SLURM_RESTART_COUNT");
+    return count != nullptr ? wholeOf<int>(count).value_or(0) : 0;
 }
 
 bool inSlurmJob() { return std::getenv("SLURM_JOB_ID") != nullptr; }

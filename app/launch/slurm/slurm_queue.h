@@ -20,6 +20,7 @@ struct SlurmState {
         Unknown, // Slurm no longer knows the job
     };
     Kind kind = Kind::Unknown;
+    int restarts = 0;  // how often it was queued again
     std::string words; // "queued: waits for resources", "running on node1", "ended at its time limit of 1:00:00"
     bool over() const
     {
@@ -37,7 +38,8 @@ Result<void> cancelBatch(const std::string& job);
 
 // The nodes of the job that this program runs in, by name; empty where it runs in none, or on its only node.
 Result<std::vector<std::string>> nodesOfThisJob();
-bool inSlurmJob(); // whether this program runs in one
+bool inSlurmJob();   // whether this program runs in one
+int slurmRestarts(); // how often Slurm queued that job again
 
 // What squeue, sacct and scontrol say, read: for tests. Empty text: not known to that program.
 std::optional<SlurmState> readSqueue(const std::string& text);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 
 #include <fmt/format.h>
 
@@ -48,9 +49,60 @@ std::string batchWord(const std::string& value)
     return plain ? value : shellWord(value);
 }
 
-bool hasOption(const std::vector<SlurmOption>& options, std::string_view key)
+// What a container is to see: the job's folder, and the program with what was installed beside it.
+std::vector<std::string> seenFolders(const BatchScript& script)
 {
-    return std::any_of(options.begin(), options.end(), [&](const SlurmOption& option) { return option.first == key; });
+    std::vector<std::string> folders{script.folder};
+    const std::filesystem::path program(script.python || script.command.empty() ? std::string()
+                                                                                : script.command.front());
+    // in a container /usr is its own
+    if (const std::string prefix = program.parent_path().parent_path().string();
+        program.is_absolute() && prefix != "/" && !prefix.starts_with("/usr"))
+        folders.push_back(prefix);
+    return folders;
+}
+
+std::string directives(const BatchScript& script)
+{
+    std::string text;
+    const auto add = [&](const std::string& key, const std::string& value) {
+        text += value.empty() ? fmt::format("#SBATCH --{}\n", key)
+                              : fmt::format("#SBATCH --{}={}\n", key, batchWord(value));
+    };
+    add("job-name", script.name);
+    add("output", script.folder + "/slurm.log");
+    add("open-mode", "append"); // it says why the job was queued again
+    const auto unlessGiven = [&](const char* key, int value) {
+        if (value > 0 && !hasSlurmOption(script.options, key)) add(key, std::to_string(value));
+    };
+    unlessGiven("nodes", script.nodes);
+    const int tasks = script.python ? script.python->tasks() : script.tasks;
+    unlessGiven("ntasks", tasks);
+    if (script.nodes > 0) unlessGiven("ntasks-per-node", tasks / script.nodes);
+    for (const auto& [key, value] : script.options) add(key, value);
+    return text;
+}
+
+// Words in front of a program, the user's variables in its script excepted.
+Result<std::string> started(const BatchScript& script)
+{
+    const std::vector<std::string> folders = seenFolders(script);
+    std::vector<SlurmOption> srun = script.srun;
+    for (SlurmOption& option : pyxisOptions(script.container, folders, srun)) srun.push_back(std::move(option));
+    const int tasks = script.python ? script.python->tasks() : script.tasks;
+    std::string text;
+    if (script.queued && (tasks > 0 || !srun.empty() || script.python)) {
+        const bool mpi = tasks > 0 && !script.python;
+        const std::string launcher = mpi && !script.launcher.empty() ? script.launcher : "srun";
+        STAGEWRIGHT_TRY(const auto words, launcherWords(launcher, {std::max(1, tasks), script.nodes, mpi, srun}));
+        text = shellCommand(words) + " ";
+    } else if (!script.container.empty() && !isApptainer(script.container)) {
+        return fail(ErrorCode::Usage, fmt::format("--container {}: only Slurm's srun starts it", script.container),
+                    "name a FILE.sif or docker://IMAGE for Apptainer, or add --slurm KEY=VALUE");
+    }
+    for (const std::string& word : apptainerWords(script.container, folders, script.gpus))
+        text += shellWord(word) + " ";
+    return text + (script.python ? inSlurm(*script.python) : shellCommand(script.command));
 }
 
 } // namespace
@@ -85,45 +137,31 @@ Result<SlurmOption> parseSlurmOption(const std::string& text, SlurmProgram of)
     return SlurmOption{key, value};
 }
 
-std::string toSetting(const SlurmOption& option)
+Result<std::string> toText(const BatchScript& script)
 {
-    return option.second.empty() ? option.first : fmt::format("{}={}", option.first, option.second);
-}
-
-std::string toWord(const SlurmOption& option) { return "--" + toSetting(option); }
-
-std::string toText(const BatchScript& script)
-{
+    STAGEWRIGHT_TRY(const auto command, started(script));
     std::string text = "#!/bin/sh\n";
-    if (script.queued) {
-        text += fmt::format("#SBATCH --job-name={}\n#SBATCH --output={}\n", batchWord(script.name),
-                            batchWord(script.folder + "/slurm.log"));
-        if (script.tasks > 0 && !hasOption(script.options, "ntasks"))
-            text += fmt::format("#SBATCH --ntasks={}\n", script.tasks);
-        for (const auto& [key, value] : script.options)
-            text += value.empty() ? fmt::format("#SBATCH --{}\n", key)
-                                  : fmt::format("#SBATCH --{}={}\n", key, batchWord(value));
-    }
-    text += fmt::format("# A recording of stagewright. Its steps, events and log are kept in this folder; `touch stop` "
-                        "ends it and keeps its steps.\n"
-                        "cd {} || exit 1\n",
-                        shellWord(script.folder));
+    if (script.queued) text += directives(script);
+    for (const std::string& line : script.about) text += fmt::format("# {}\n", line);
+    if (!script.python)
+        text += "# A recording of stagewright. Its steps, events and log are kept in this folder; `touch stop` ends it "
+                "and keeps its steps.\n";
+    text += fmt::format("cd {} || exit 1\n", shellWord(script.folder));
+    if (script.queued && !script.python)
+        text += "echo \"$SLURM_JOB_ID\" >slurm\n"
+                "rm -f ended.json # of a start before, where Slurm queued it again\n";
     if (script.queued && !script.setup.empty()) {
         text += "# your setup lines\n";
         for (const std::string& line : script.setup) text += line + "\n";
     }
-    const std::string command = shellCommand(script.command);
-    if (script.queued && (script.tasks > 0 || !script.srun.empty())) {
-        text += fmt::format("srun --ntasks={} ", std::max(1, script.tasks));
-        if (!hasOption(script.srun, "mpi")) text += script.tasks > 0 ? "--mpi=pmix " : "--mpi=none ";
-        text += "--kill-on-bad-exit=0 ";
-        for (const SlurmOption& option : script.srun) text += shellWord(toWord(option)) + " ";
-    }
+    text += exportLines(script.environment);
+    if (script.python) text += headLines(*script.python);
     text += command + " >>log 2>&1 </dev/null\n";
-    text += "code=$?\n"
-            "printf '{\"code\": %d}\\n' \"$code\" >ended.part && mv ended.part ended.json\n"
-            "exit \"$code\"\n";
-    return text;
+    text += "code=$?\n";
+    if (script.about.empty()) // all that is in it is in the stream, which is what is fetched
+        text += "case $code in 0|130) rm -f run.stagewright ;; esac # its steps are in steps.stream\n";
+    if (!script.python) text += "printf '{\"code\": %d}\\n' \"$code\" >ended.part && mv ended.part ended.json\n";
+    return text + "exit \"$code\"\n";
 }
 
 } // namespace stagewright
