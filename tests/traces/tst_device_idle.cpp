@@ -111,6 +111,21 @@ std::shared_ptr<const Timeline> sample()
     return step.build();
 }
 
+const document::Table& tableOf(const document::Section& section)
+{
+    return std::get<document::Table>(section.elements.front());
+}
+
+// What a row shows.
+std::vector<std::string> textsOf(const document::Section& section, std::size_t row)
+{
+    const document::Table& table = tableOf(section);
+    std::vector<std::string> out;
+    for (const std::size_t c : document::shownColumns(table))
+        out.push_back(document::textOf(table.columns[c], table.rows[row], table.rows[row].cells[c], {}));
+    return out;
+}
+
 } // namespace
 
 class TestDeviceIdle : public QObject {
@@ -358,21 +373,22 @@ private slots:
                                {0, "new", 27, 29}},
                               1);
         const DeviceChanges changes = compareDevices(*a, 0, *b, 0);
-        const auto tables = deviceTables(changes, 'C');
+        const auto tables = deviceSections(changes, 'C');
         QCOMPARE(tables.size(), std::size_t(4));
-        for (const DeviceTable& table : tables)
-            for (const DeviceTable::Row& row : table.rows) QCOMPARE(row.cells.size(), table.columns.size());
-        QCOMPARE(tables[0].rows.size(), changes.figures.size());
-        QCOMPARE(tables[0].columns[2].title, std::string("C"));
+        for (const document::Section& one : tables)
+            for (const document::Row& row : tableOf(one).rows) QCOMPARE(row.cells.size(), tableOf(one).columns.size());
+        QCOMPARE(tableOf(tables[0]).rows.size(), changes.figures.size());
+        QCOMPARE(tableOf(tables[0]).columns[2].title, std::string("C"));
         QCOMPARE(tables[1].title, std::string("kernels and copies that changed most (2 of 2)"));
-        QCOMPARE(tables[1].rows[0].cells,
+        QCOMPARE(textsOf(tables[1], 0),
                  (std::vector<std::string>{"gemm", "gemm", "grid 8×1×1, block 128×1×1", "1", "1", "10.0 µs", "15.0 µs",
                                            "+5.00 µs", "shape and order", "–"}));
-        QCOMPARE(tables[1].rows[1].cells[2], std::string("–"));
+        QCOMPARE(textsOf(tables[1], 1)[2], std::string("–"));
         QCOMPARE(tables[2].title, std::string("only in A (1 of 1, 1 call)"));
-        QCOMPARE(tables[2].rows[0].cells, (std::vector<std::string>{"old", "old", "1", "10.0 µs"}));
+        QCOMPARE(textsOf(tables[2], 0), (std::vector<std::string>{"old", "old", "1", "10.0 µs"}));
         QCOMPARE(tables[3].title, std::string("only in C (1 of 1, 2 calls)"));
-        QCOMPARE(deviceTables(changes, 'B', 1)[1].title, std::string("kernels and copies that changed most (1 of 2)"));
+        QCOMPARE(deviceSections(changes, 'B', 1)[1].title,
+                 std::string("kernels and copies that changed most (1 of 2)"));
     }
 
     // What a graph traced as a whole computes and communicates is unknown, in tables and in comparisons, and no reason
@@ -404,8 +420,7 @@ private slots:
             QVERIFY2(changes.why.back().find(graphsInB ? "unknown in B" : "unknown in A") != std::string::npos,
                      changes.why.back().c_str());
             QVERIFY(changes.why.back().find("--cuda-graph-trace=node") != std::string::npos);
-            const auto table = deviceTables(changes).front();
-            QCOMPARE(table.rows[1].cells,
+            QCOMPARE(textsOf(deviceSections(changes).front(), 1),
                      (graphsInB ? std::vector<std::string>{"Computing", "100.0 µs", "unknown", "–", "–"}
                                 : std::vector<std::string>{"Computing", "unknown", "100.0 µs", "–", "–"}));
         }

@@ -204,16 +204,18 @@ private slots:
         const QString text = panel->plainText();
         for (const std::string& why : comparison->devices->why)
             QVERIFY2(text.contains(QString::fromStdString(why), Qt::CaseInsensitive), qPrintable(text));
-        for (const DeviceTable& table : deviceTables(*comparison->devices)) {
-            QVERIFY2(table.content == DeviceTable::Content::Figures ||
-                         text.contains(QString::fromStdString(table.title), Qt::CaseInsensitive),
+        for (const document::Section& section : deviceSections(*comparison->devices)) {
+            QVERIFY2(section.title.starts_with("device time") ||
+                         text.contains(QString::fromStdString(section.title), Qt::CaseInsensitive),
                      qPrintable(text));
-            for (const DeviceTable::Row& row : table.rows)
-                QVERIFY2(text.contains(QString::fromStdString(row.cells[0])), qPrintable(text));
+            for (const document::Row& row : std::get<document::Table>(section.elements.front()).rows)
+                QVERIFY2(
+                    text.contains(QString::fromStdString(std::get<std::string>(row.cells[0])), Qt::CaseInsensitive),
+                    qPrintable(text));
         }
         QPushButton* gemm = nullptr;
         for (QPushButton* button : panel->findChildren<QPushButton*>())
-            if (button->text() == "gemm") gemm = button;
+            if (button->text() == "Gemm" || button->text() == "gemm") gemm = button;
         QVERIFY(gemm != nullptr);
         QVERIFY2(gemm->toolTip().contains("shape: grid 8×1×1, block 128×1×1") &&
                      gemm->toolTip().contains("matched by: shape and order"),

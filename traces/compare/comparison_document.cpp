@@ -65,55 +65,28 @@ Column changeColumn(std::string key, std::string title, ColumnKind kind = Column
     return Column({std::move(key), std::move(title), kind}, Sign::Change);
 }
 
-// One table over all runs; their figures need one unit.
-Table metricsTable(std::span<const Comparison> comparisons, std::size_t firstOther)
+bool lessIsBetter(const std::string& key)
 {
-    Table table{{}, {figureColumn({}, {}, ColumnKind::Text), figureColumn({}, "A")}};
-    for (std::size_t i = 0; i < comparisons.size(); ++i)
-        table.columns.push_back(figureColumn({}, std::string(1, letter(firstOther + i))));
-    for (std::size_t i = 0; i < comparisons.size(); ++i)
-        table.columns.push_back(changeColumn({}, fmt::format("{} − A", letter(firstOther + i))));
-    std::set<std::string> keys; // of any of them, in the order they come
-    for (const Comparison& one : comparisons)
-        for (const MetricDelta& metric : one.metrics) {
-            if (!keys.insert(metric.key).second) continue;
-            Row row{{metric.title, metric.a}, Tone::Plain, kindOf(metric)};
-            std::vector<TableCell> changes;
-            bool any = false;
-            for (const Comparison& other : comparisons) {
-                const auto at = std::find_if(other.metrics.begin(), other.metrics.end(),
-                                             [&](const MetricDelta& each) { return each.key == metric.key; });
-                const bool has = at != other.metrics.end();
-                any = any || (has && (at->a != 0 || at->b != 0));
-                row.cells.push_back(has ? TableCell(at->b) : TableCell(std::string("·")));
-                changes.push_back(has ? TableCell(at->delta()) : TableCell());
-            }
-            row.cells.insert(row.cells.end(), changes.begin(), changes.end());
-            if (comparisons.size() == 1 && metric.delta() != 0 && kindOf(metric) != ColumnKind::Real)
-                row.tone = metric.delta() < 0 ? Tone::Good : Tone::Bad;
-            if (any) table.rows.push_back(std::move(row));
-        }
-    return table;
+    return key.find("hidden") == std::string::npos && key.find("busy_fraction") == std::string::npos;
 }
 
 // The sections of A and one other run. Times in JSON are in the pair's unit of time, and again in whole nanoseconds
 // where that is the unit; null where the units differ.
 class Pair {
 public:
-    Pair(const Run& a, const Run& b, const Comparison& comparison, char letter, std::string place)
-        : m_a(a), m_b(b), m_c(comparison), m_letter(letter),
-          m_place(std::move(place)), m_units{a.timeline->timeUnit(), a.timeline->memoryUnit()},
+    Pair(const Comparison& comparison, const Units& units, char letter, std::string place = {})
+        : m_c(comparison), m_letter(letter), m_place(std::move(place)), m_units(units),
           m_known(comparison.unknown.empty())
     {
     }
 
-    void addTo(Document& document, std::size_t ops)
+    void addTo(Document& document, const Run& a, const Run& b, std::size_t ops)
     {
         m_document = &document;
-        facts();
-        differences();
+        facts(a, b);
+        document.sections.push_back(differences());
         const bool split = m_known && m_c.sameUnits;
-        change(split);
+        document.sections.push_back(change(split));
         ledger(split);
         ladder(split);
         Section& why = m_document->add("Why");
@@ -123,6 +96,61 @@ public:
         devices();
     }
 
+    Section differences() const
+    {
+        Section section{"Different setups"};
+        const auto orUnknown = [](const std::string& value) { return value.empty() ? std::string("unknown") : value; };
+        Table table{in("differences.#"),
+                    {unshown("key"), figureColumn("title", {}, ColumnKind::Text), unshown("a"), unshown("b"),
+                     figureColumn({}, "A", ColumnKind::Text),
+                     figureColumn({}, std::string(1, m_letter), ColumnKind::Text)}};
+        for (const RunDifference& one : m_c.differences)
+            table.rows.push_back(
+                {{one.key, one.title, textCell(one.a), textCell(one.b), orUnknown(one.a), orUnknown(one.b)},
+                 Tone::Warn});
+        section.add(std::move(table));
+        return section;
+    }
+
+    Section change(bool known) const
+    {
+        Section section{"Where the time went (summed over ranks)"};
+        section.fact(in("change"), std::string());
+        if (!known) return section;
+        const ChangeSplit& change = m_c.change;
+        put(section, "change.whole_step_delta", change.stepDelta);
+        put(section, "change.makespan_delta", change.makespanDelta);
+        put(section, "change.busy_delta", change.busyDelta);
+        put(section, "change.apart_delta", change.apartDelta);
+        put(section, "change.unexplained", change.unexplained);
+        Table table{in("change.idle_delta_by_cause"),
+                    {TableColumn{}, figureColumn({}, {}, ColumnKind::Text), changeColumn("*", {}, ColumnKind::Time)}};
+        table.columns[0].shown = false;
+        const auto row = [&table](TableCell key, std::string title, Nanos time) -> Row& {
+            Row& added = table.rows.emplace_back(Row{{std::move(key), std::move(title), time}});
+            added.tone = time < 0 ? Tone::Good : Tone::Bad;
+            added.shown = time != 0;
+            return added;
+        };
+        row({}, "busy", change.busyDelta);
+        row({}, "apart (optimizer)", change.apartDelta);
+        for (std::size_t c = 0; c < idleCauseCount; ++c) {
+            const auto cause = static_cast<IdleCause>(c);
+            row(std::string(toText(cause)), fmt::format("idle: {}", titleOf(cause)), change.idleDelta[c]).meaning =
+                meaningOf(cause);
+        }
+        row({}, "not comparable (different number of ranks)", change.unexplained);
+        const Nanos all = change.makespanDelta * static_cast<Nanos>(m_c.reportB.bubbles.ranks.size());
+        Row& sum = row({},
+                       fmt::format("ranks × change of the ops' time ({})",
+                                   textOf(table.columns[2], {}, change.makespanDelta, m_units)),
+                       all);
+        sum.tone = Tone::Strong;
+        sum.shown = true;
+        section.add(std::move(table));
+        return section;
+    }
+
 private:
     std::string in(const std::string& key) const { return m_place + key; }
     TableCell time(Nanos of, bool known = true) const { return numberCell(of, known && m_c.sameUnits); }
@@ -130,7 +158,7 @@ private:
     {
         return numberCell(of, known && m_c.sameUnits && !m_units.shares());
     }
-    void put(Section& section, const std::string& key, Nanos of)
+    void put(Section& section, const std::string& key, Nanos of) const
     {
         const auto value = static_cast<double>(of);
         section.fact(in(key), ColumnKind::Time, value);
@@ -147,12 +175,12 @@ private:
         section.fact(place + "link_latency", linkLatencyText(run));
     }
 
-    void facts()
+    void facts(const Run& a, const Run& b)
     {
         Section& section = m_document->add();
         section.shown = false;
-        runFacts(section, m_a, m_c.stepA, in("a."));
-        runFacts(section, m_b, m_c.stepB, in("b."));
+        runFacts(section, a, m_c.stepA, in("a."));
+        runFacts(section, b, m_c.stepB, in("b."));
         section.fact(in("time_unit"), m_c.sameUnits ? m_units.timeName() : std::string());
         section.fact(in("headline"), m_c.headline);
         const bool spread = m_c.spread && m_c.sameUnits && !m_units.shares();
@@ -181,59 +209,6 @@ private:
         Table notCompared = dataTable(in("not_compared"), "- *");
         for (const UnknownMetric& one : m_c.unknownMetrics) notCompared.add({one.key, one.why});
         section.add(std::move(notCompared));
-    }
-
-    void differences()
-    {
-        Section& section = m_document->add("Different setups");
-        const auto orUnknown = [](const std::string& value) { return value.empty() ? std::string("unknown") : value; };
-        Table table{in("differences.#"),
-                    {unshown("key"), figureColumn("title", {}, ColumnKind::Text), unshown("a"), unshown("b"),
-                     figureColumn({}, "A", ColumnKind::Text),
-                     figureColumn({}, std::string(1, m_letter), ColumnKind::Text)}};
-        for (const RunDifference& one : m_c.differences)
-            table.rows.push_back(
-                {{one.key, one.title, textCell(one.a), textCell(one.b), orUnknown(one.a), orUnknown(one.b)},
-                 Tone::Warn});
-        section.add(std::move(table));
-    }
-
-    void change(bool known)
-    {
-        Section& section = m_document->add("Where the time went (summed over ranks)");
-        section.fact(in("change"), std::string());
-        if (!known) return;
-        const ChangeSplit& change = m_c.change;
-        put(section, "change.whole_step_delta", change.stepDelta);
-        put(section, "change.makespan_delta", change.makespanDelta);
-        put(section, "change.busy_delta", change.busyDelta);
-        put(section, "change.apart_delta", change.apartDelta);
-        put(section, "change.unexplained", change.unexplained);
-        Table table{in("change.idle_delta_by_cause"),
-                    {TableColumn{}, figureColumn({}, {}, ColumnKind::Text), changeColumn("*", {}, ColumnKind::Time)}};
-        table.columns[0].shown = false;
-        const auto row = [&table](TableCell key, std::string title, Nanos time) -> Row& {
-            Row& added = table.rows.emplace_back(Row{{std::move(key), std::move(title), time}});
-            added.tone = time < 0 ? Tone::Good : Tone::Bad;
-            added.shown = time != 0;
-            return added;
-        };
-        row({}, "busy", change.busyDelta);
-        row({}, "apart (optimizer)", change.apartDelta);
-        for (std::size_t c = 0; c < idleCauseCount; ++c) {
-            const auto cause = static_cast<IdleCause>(c);
-            row(std::string(toText(cause)), fmt::format("idle: {}", titleOf(cause)), change.idleDelta[c]).meaning =
-                meaningOf(cause);
-        }
-        row({}, "not comparable (different number of ranks)", change.unexplained);
-        const Nanos all = change.makespanDelta * static_cast<Nanos>(m_c.reportB.bubbles.ranks.size());
-        Row& sum = row({},
-                       fmt::format("ranks × change of the ops' time ({})",
-                                   textOf(table.columns[2], {}, change.makespanDelta, m_document->units)),
-                       all);
-        sum.tone = Tone::Strong;
-        sum.shown = true;
-        section.add(std::move(table));
     }
 
     void ledger(bool known)
@@ -369,22 +344,9 @@ private:
                   numberCell(call.a, most), numberCell(call.b, most)}});
         }
         facts.add(std::move(kernels));
-        for (const DeviceTable& one : deviceTables(changes, m_letter)) {
-            Table table;
-            for (const DeviceTable::Column& column : one.columns) {
-                table.columns.push_back(TableColumn{
-                    {}, column.title, column.figure ? ColumnKind::Count : ColumnKind::Text, column.meaning});
-                table.columns.back().brief = !column.figure;
-            }
-            if (one.content == DeviceTable::Content::Figures) table.columns.front().title.clear();
-            for (const DeviceTable::Row& row : one.rows)
-                table.rows.push_back({TableRow(row.cells.begin(), row.cells.end())});
-            m_document->add(one.title).add(std::move(table));
-        }
+        for (Section& one : deviceSections(changes, m_letter)) m_document->sections.push_back(std::move(one));
     }
 
-    const Run& m_a;
-    const Run& m_b;
     const Comparison& m_c;
     char m_letter;
     std::string m_place;
@@ -398,6 +360,55 @@ private:
 } // namespace stagewright::document
 
 namespace stagewright {
+
+document::Table metricsTable(std::span<const Comparison* const> comparisons, std::size_t firstOther)
+{
+    using namespace document;
+    Table table{{}, {unshown("key"), figureColumn({}, {}, ColumnKind::Text), figureColumn({}, "A")}};
+    for (std::size_t i = 0; i < comparisons.size(); ++i)
+        table.columns.push_back(figureColumn({}, std::string(1, document::letter(firstOther + i))));
+    for (std::size_t i = 0; i < comparisons.size(); ++i)
+        table.columns.push_back(changeColumn({}, fmt::format("{} − A", document::letter(firstOther + i))));
+    std::set<std::string> keys; // of any of them, in the order they come
+    for (const Comparison* one : comparisons)
+        for (const MetricDelta& metric : one->metrics) {
+            if (!keys.insert(metric.key).second) continue;
+            Row row{{metric.key, metric.title, metric.a}, Tone::Plain, kindOf(metric)};
+            std::vector<TableCell> changes;
+            std::vector<Tone> tones;
+            bool any = false;
+            for (const Comparison* other : comparisons) {
+                const auto at = std::find_if(other->metrics.begin(), other->metrics.end(),
+                                             [&](const MetricDelta& each) { return each.key == metric.key; });
+                const bool has = at != other->metrics.end();
+                any = any || (has && (at->a != 0 || at->b != 0));
+                row.cells.push_back(has ? TableCell(at->b) : TableCell(std::string("·")));
+                changes.push_back(has ? TableCell(at->delta()) : TableCell());
+                const bool shows = has && at->delta() != 0 && (other->shows() || metric.unit == "bytes");
+                tones.push_back(!shows                                                 ? Tone::Plain
+                                : (at->delta() < 0) == document::lessIsBetter(at->key) ? Tone::Good
+                                                                                       : Tone::Bad);
+            }
+            row.cells.insert(row.cells.end(), changes.begin(), changes.end());
+            if (comparisons.size() == 1) row.tone = tones.front();
+            row.tones.assign(row.cells.size() - tones.size(), Tone::Plain);
+            row.tones.insert(row.tones.end(), tones.begin(), tones.end());
+            if (any) table.rows.push_back(std::move(row));
+        }
+    return table;
+}
+
+document::Section differencesSection(const Comparison& comparison, const Units& units, char b)
+{
+    return document::Pair(comparison, units, b).differences();
+}
+
+document::Section changeSection(const Comparison& comparison, const Units& units, char b)
+{
+    return document::Pair(comparison, units, b).change(comparison.unknown.empty() && comparison.sameUnits);
+}
+
+std::string namedFor(const std::string& text, char b) { return document::named(text, b); }
 
 document::Document comparisonDocument(std::span<const Run* const> runs, std::span<const Comparison> comparisons,
                                       std::size_t ops)
@@ -417,17 +428,21 @@ document::Document comparisonDocument(std::span<const Run* const> runs, std::spa
     Section& headlines = out.add();
     for (std::size_t i = 0; i < comparisons.size(); ++i)
         headlines.say(named(comparisons[i].headline, document::letter(i + 1)), Tone::Strong);
-    if (oneTable) out.add().add(metricsTable(comparisons, 1));
+    std::vector<const Comparison*> all;
+    for (const Comparison& one : comparisons) all.push_back(&one);
+    if (oneTable) out.add().add(metricsTable(all, 1));
     for (std::size_t i = 0; i < comparisons.size(); ++i) {
         const Comparison& one = comparisons[i];
         const char b = document::letter(i + 1);
         Section& section = out.add(comparisons.size() > 1 ? fmt::format("{} against A", b) : "");
         if (oneTable && comparisons.size() > 1) section.say(named(one.headline, b));
-        if (!oneTable) section.add(metricsTable(comparisons.subspan(i, 1), i + 1));
+        if (!oneTable) section.add(metricsTable({&all[i], 1}, i + 1));
         for (const UnknownMetric& metric : one.unknownMetrics)
             section.say(named(fmt::format("{} is not compared: {}", metric.title, metric.why), b));
         if (!one.unknown.empty() && one.devices) section.say("steps and bubbles are not compared: " + one.unknown);
-        document::Pair(*runs[0], *runs[i + 1], one, b, i == 0 ? "" : fmt::format("more.{}.", i - 1)).addTo(out, ops);
+        document::Pair(one, {runs[0]->timeline->timeUnit(), runs[0]->timeline->memoryUnit()}, b,
+                       i == 0 ? "" : fmt::format("more.{}.", i - 1))
+            .addTo(out, *runs[0], *runs[i + 1], ops);
     }
     if (comparisons.size() == 1) out.add().add(listOf("more", ColumnKind::Text, {}));
     return out;

@@ -15,4 +15,11 @@ namespace stagewright {
 document::Document comparisonDocument(std::span<const Run* const> runs, std::span<const Comparison> comparisons,
                                       std::size_t ops);
 
+// Parts of it, for panels: the figures of A and the others, the first of which is run number `firstOther`; those of one
+// other run, whose letter is b. units: of A's times and sizes.
+document::Table metricsTable(std::span<const Comparison* const> comparisons, std::size_t firstOther);
+document::Section differencesSection(const Comparison& comparison, const Units& units, char b);
+document::Section changeSection(const Comparison& comparison, const Units& units, char b);
+std::string namedFor(const std::string& text, char b); // sentences name A and B: the latter is C or D
+
 } // namespace stagewright

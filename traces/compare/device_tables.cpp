@@ -11,145 +11,111 @@ namespace stagewright {
 
 namespace {
 
-std::string changeText(Nanos time)
+using document::Column;
+using document::Section;
+using document::Table;
+
+Column column(std::string title, std::string meaning, ColumnKind kind = ColumnKind::Text)
 {
-    return time == 0 ? std::string("=")
-                     : withTrueMinus(fmt::format("{}{}", time > 0 ? "+" : "", Units{}.timeText(time)));
+    Column out(TableColumn{{}, std::move(title), kind, std::move(meaning)});
+    out.brief = kind == ColumnKind::Text;
+    return out;
 }
 
-std::string sizeText(const KernelChange& one) { return one.bytes ? formatBytes(*one.bytes) : std::string("–"); }
-
-std::string shapeCell(const KernelChange& one)
+Column changeColumn(const std::string& b)
 {
-    const std::string text = one.shapeText();
-    return text.empty() ? std::string("–") : text;
+    return {{{}, b + " − A", ColumnKind::Time, "The change"}, document::Sign::Change};
 }
 
-// Columns that say which kernel a row is.
-class KernelColumns {
-public:
-    explicit KernelColumns(const std::vector<const KernelChange*>& kernels)
-        : m_sizes(std::any_of(kernels.begin(), kernels.end(), [](const auto* one) { return one->bytes.has_value(); })),
-          m_shapes(
-              std::any_of(kernels.begin(), kernels.end(), [](const auto* one) { return !one->shapeText().empty(); }))
-    {
-    }
-    void head(std::vector<DeviceTable::Column>& columns) const
-    {
-        columns.push_back(
-            {"kernel or copy", "Its name without namespaces, arguments and the details of its tile", false});
-        columns.push_back({"whole name", "As the trace has it", false});
-        if (m_sizes) columns.push_back({"size", "Bytes that a call moves", true});
-        if (m_shapes)
-            columns.push_back(
-                {"shape",
-                 "Grid and block of the launch, and the sizes of the operator's inputs where the trace has them",
-                 false});
-    }
-    void add(const KernelChange& one, std::vector<std::string>& cells) const
-    {
-        cells.push_back(briefKernelName(one.name));
-        cells.push_back(one.name);
-        if (m_sizes) cells.push_back(sizeText(one));
-        if (m_shapes) cells.push_back(shapeCell(one));
-    }
+std::string orDash(std::string text) { return text.empty() ? "–" : text; }
 
-private:
-    bool m_sizes;
-    bool m_shapes;
-};
-
-DeviceTable figuresTable(const DeviceChanges& changes, const std::string& b)
+Section figuresSection(const DeviceChanges& changes, const std::string& b)
 {
-    DeviceTable table{DeviceTable::Content::Figures,
-                      "device time, summed over ranks",
-                      {{"time", "What the devices do", false},
-                       {"A", "In A", true},
-                       {b, "In " + b, true},
-                       {b + " − A", "The change", true},
-                       {"beyond noise",
+    Table table{{},
+                {column({}, "What the devices do"), column("A", "In A", ColumnKind::Time),
+                 column(b, "In " + b, ColumnKind::Time), changeColumn(b),
+                 column("beyond noise",
                         "Whether it exceeds the spread between steps; –: unknown, as neither run has several steps or "
-                        "it is not measured",
-                        false}},
-                      {},
-                      3};
+                        "it is not measured")}};
     const auto known = [](std::optional<Nanos> time) {
-        return time ? Units{}.timeText(*time) : std::string("unknown");
+        return time ? TableCell(*time) : TableCell(std::string("unknown"));
     };
     for (const DeviceFigure& one : changes.figures) {
         const auto change = one.change();
-        table.rows.push_back({{one.title, known(one.a), known(one.b), change ? changeText(*change) : "–",
-                               !one.noise || !change ? "–"
-                               : one.beyondNoise()   ? "yes"
-                                                     : "no"},
-                              change.value_or(0),
-                              nullptr});
+        const char* beyond = !one.noise || !change ? "–" : one.beyondNoise() ? "yes" : "no";
+        table.add({one.title, known(one.a), known(one.b), change ? TableCell(*change) : TableCell(std::string("–")),
+                   std::string(beyond)});
     }
-    return table;
+    Section section{"device time, summed over ranks"};
+    section.add(std::move(table));
+    return section;
 }
 
-DeviceTable changedTable(const std::vector<const KernelChange*>& kernels, std::size_t all, const std::string& b)
+// Columns that say which kernel a row is, then `more`; cells: those of the latter.
+template <typename Cells>
+Section kernelsSection(std::string title, const std::vector<const KernelChange*>& kernels, std::vector<Column> more,
+                       const Cells& cells)
 {
-    DeviceTable table{DeviceTable::Content::Kernels,
-                      fmt::format("kernels and copies that changed most ({} of {})", kernels.size(), all),
-                      {},
-                      {},
-                      0};
-    const KernelColumns name(kernels);
-    name.head(table.columns);
-    table.columns.insert(table.columns.end(), {{"calls A", "Calls in A, on all ranks", true},
-                                               {"calls " + b, "Calls in " + b + ", on all ranks", true},
-                                               {"A", "Sum of their durations in A", true},
-                                               {b, "Sum of their durations in " + b, true}});
-    table.changeColumn = table.columns.size();
-    table.columns.insert(
-        table.columns.end(),
-        {{b + " − A", "The change", true},
-         {"matched by", "Besides the name: shape, order of the calls on each rank, both, or name alone", false},
-         {"call that changed most", "Where one call has at least twice its share of the change", false}});
+    Table table{
+        {},
+        {column("kernel or copy", "Its name without namespaces, arguments and the details of its tile"),
+         column("whole name", "As the trace has it"), column("size", "Bytes that a call moves", ColumnKind::Size),
+         column("shape", "Grid and block of the launch, and the sizes of the operator's inputs where the trace has "
+                         "them")}};
+    table.columns[2].sparse = table.columns[3].sparse = true;
+    table.columns.insert(table.columns.end(), more.begin(), more.end());
+    const bool shapes =
+        std::any_of(kernels.begin(), kernels.end(), [](const auto* one) { return !one->shapeText().empty(); });
     for (const KernelChange* one : kernels) {
-        DeviceTable::Row row{{}, one->change(), one};
-        name.add(*one, row.cells);
-        row.cells.insert(row.cells.end(),
-                         {std::to_string(one->callsA), std::to_string(one->callsB), Units{}.timeText(one->totalA),
-                          Units{}.timeText(one->totalB), changeText(one->change()), one->matchedBy(),
-                          one->placed() ? fmt::format("{} of {} on rank {}, {}", one->most->place, one->most->calls,
-                                                      one->most->rank, changeText(one->most->change()))
-                                        : "–"});
-        table.rows.push_back(std::move(row));
+        TableRow row{briefKernelName(one->name), one->name, cellOf(one->bytes),
+                     shapes ? TableCell(orDash(one->shapeText())) : TableCell()};
+        for (TableCell& cell : cells(*one)) row.push_back(std::move(cell));
+        table.add(std::move(row)).op = one->most ? one->most->spanB : noSpan;
     }
-    return table;
+    Section section{std::move(title)};
+    section.add(std::move(table));
+    return section;
 }
 
-DeviceTable onlyTable(const std::vector<const KernelChange*>& kernels, std::size_t all, std::int64_t calls,
-                      const std::string& in)
+Section changedSection(const std::vector<const KernelChange*>& kernels, std::size_t all, const std::string& b)
 {
-    DeviceTable table{DeviceTable::Content::OnlyInOne,
-                      fmt::format("only in {} ({} of {}, {})", in, kernels.size(), all, counted(calls, "call")),
-                      {},
-                      {},
-                      0};
-    const KernelColumns name(kernels);
-    name.head(table.columns);
-    table.columns.insert(table.columns.end(),
-                         {{"calls", "On all ranks", true}, {"total", "Sum of their durations", true}});
-    for (const KernelChange* one : kernels) {
-        DeviceTable::Row row{{}, one->change(), one};
-        name.add(*one, row.cells);
-        row.cells.insert(row.cells.end(),
-                         {std::to_string(one->callsA + one->callsB), Units{}.timeText(one->totalA + one->totalB)});
-        table.rows.push_back(std::move(row));
-    }
-    return table;
+    const Column change = changeColumn(b);
+    return kernelsSection(
+        fmt::format("kernels and copies that changed most ({} of {})", kernels.size(), all), kernels,
+        {column("calls A", "Calls in A, on all ranks", ColumnKind::Count),
+         column("calls " + b, "Calls in " + b + ", on all ranks", ColumnKind::Count),
+         column("A", "Sum of their durations in A", ColumnKind::Time),
+         column(b, "Sum of their durations in " + b, ColumnKind::Time), change,
+         column("matched by", "Besides the name: shape, order of the calls on each rank, both, or name alone"),
+         column("call that changed most", "Where one call has at least twice its share of the change")},
+        [&](const KernelChange& one) {
+            const std::string most = one.placed()
+                                         ? fmt::format("{} of {} on rank {}, {}", one.most->place, one.most->calls,
+                                                       one.most->rank, textOf(change, {}, one.most->change(), Units{}))
+                                         : "–";
+            return TableRow{one.callsA, one.callsB, one.totalA, one.totalB, one.change(), one.matchedBy(), most};
+        });
+}
+
+Section onlySection(const std::vector<const KernelChange*>& kernels, std::size_t all, std::int64_t calls,
+                    const std::string& in)
+{
+    return kernelsSection(fmt::format("only in {} ({} of {}, {})", in, kernels.size(), all, counted(calls, "call")),
+                          kernels,
+                          {column("calls", "On all ranks", ColumnKind::Count),
+                           column("total", "Sum of their durations", ColumnKind::Time)},
+                          [](const KernelChange& one) {
+                              return TableRow{one.callsA + one.callsB, one.totalA + one.totalB};
+                          });
 }
 
 } // namespace
 
-std::vector<DeviceTable> deviceTables(const DeviceChanges& changes, char b, std::size_t most)
+std::vector<Section> deviceSections(const DeviceChanges& changes, char b, std::size_t most)
 {
     const std::string other(1, b);
-    std::vector<DeviceTable> out;
-    if (!changes.figures.empty()) out.push_back(figuresTable(changes, other));
+    std::vector<Section> out;
+    if (!changes.figures.empty()) out.push_back(figuresSection(changes, other));
     for (const int in : {0, 1, 2}) { // both, A, B
         std::vector<const KernelChange*> kernels;
         std::size_t all = 0;
@@ -160,8 +126,8 @@ std::vector<DeviceTable> deviceTables(const DeviceChanges& changes, char b, std:
             if (++all <= most) kernels.push_back(&one);
         }
         if (all > 0)
-            out.push_back(in == 0 ? changedTable(kernels, all, other)
-                                  : onlyTable(kernels, all, calls, in == 1 ? "A" : other));
+            out.push_back(in == 0 ? changedSection(kernels, all, other)
+                                  : onlySection(kernels, all, calls, in == 1 ? "A" : other));
     }
     return out;
 }

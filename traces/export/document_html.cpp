@@ -43,9 +43,10 @@ std::string tableHtml(const Table& table, const Units& units)
     for (const Row& row : table.rows) {
         if (!row.shown || left == 0) continue;
         --left;
-        const char* tone = row.tone == Tone::Good ? "better" : row.tone == Tone::Bad ? "worse" : "";
         out += row.tone == Tone::Strong ? "<tr class=\"strong\">" : "<tr>";
         for (const std::size_t c : shown) {
+            const Tone of = row.toneOf(c);
+            const char* tone = of == Tone::Good ? "better" : of == Tone::Bad ? "worse" : "";
             const bool toned = *tone != '\0' && table.columns[c].sign != Sign::Plain;
             const std::string classes =
                 fmt::format("{}{}{}", isFigure(c) ? "n" : "", isFigure(c) && toned ? " " : "", toned ? tone : "");

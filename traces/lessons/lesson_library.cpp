@@ -127,4 +127,13 @@ Result<Lesson> findLesson(const std::string& nameOrPath)
                 "lessons are " + known + "; a file name needs .md or a slash");
 }
 
+std::string lessonTemplate(std::string_view id)
+{
+    std::string text(builtInTemplate());
+    constexpr std::string_view name = "NAME";
+    for (std::size_t at = 0; (at = text.find(name, at)) != std::string::npos; at += id.size())
+        text.replace(at, name.size(), id);
+    return text;
+}
+
 } // namespace stagewright::lessons

@@ -89,48 +89,11 @@ std::string peaksText(const Figure& figure, const Units& units)
     return joined(texts, "  ");
 }
 
-ColumnKind kindOfSample(std::string_view key)
-{
-    if (key == "peak_activation") return ColumnKind::Size;
-    return key.starts_with("bubble_") ? ColumnKind::Share : ColumnKind::Time;
-}
-
-// "median of 8 steps 28.7 ms, 95 %: 28.1 ms to 29.4 ms"; below six steps "from 28.1 ms to 29.4 ms".
-std::string sampleText(const StepSamples& samples, std::string_view key, const Units& units)
-{
-    const FigureSample* sample = samples.find(key);
-    if (sample == nullptr) return {};
-    if (sample->low == sample->high) return fmt::format("the same in {}", counted(sample->steps, "step"));
-    const Column column({{}, {}, ColumnKind::Real});
-    const auto text = [&](double value) { return textOf(column, {{}, Tone::Plain, kindOfSample(key)}, value, units); };
-    return fmt::format("median of {} {}, {}{} to {}", counted(sample->steps, "step"), text(sample->median),
-                       sample->interval() ? "95 %: " : "from ", text(sample->low), text(sample->high));
-}
-
 Figure wordsFigure(std::string title, std::string words) // of people only
 {
     Figure out{{}, std::move(title), ColumnKind::Count};
     out.words = std::move(words);
     return out;
-}
-
-std::string meaningOf(std::string_view key) // of communication
-{
-    if (key == "overlap.messages") return "messages between ranks in this step: activations and gradients";
-    if (key.starts_with("overlap."))
-        return "a transfer lasts from its producer's end to its arrival; it is hidden while the receiving rank is "
-               "busy, "
-               "exposed while it is not";
-    if (key.starts_with("sharing.gather"))
-        return "how often a rank gathers a stage's weights from the ranks that share it, and the bytes it receives in "
-               "them; of the rank with the most";
-    if (key.starts_with("sharing.reduc"))
-        return "how often a rank sums a stage's gradients with the ranks that share it, and the bytes it receives in "
-               "them; of the rank with the most";
-    if (key == "sharing.hidden_time")
-        return "time of gathers and reductions in which their rank runs an op or, without ops, a kernel that computes";
-    return key == "sharing.exposed_time" ? "idle time that waits for them"
-                                         : "their time before the first and after the last op of the step";
 }
 
 // The run, its shape and step, what else the figures depend on.
@@ -192,16 +155,8 @@ void addFigures(Document& document, const Run& run, const RunReport& report, std
     const Units& units = report.units;
     const BubbleReport& bubbles = report.bubbles;
     Section& section = document.add();
-    const auto show = [&](std::string_view key, const char* meaning, std::string note) -> Figure& {
-        Figure figure = *findFigure(figures, key);
-        figure.meaning = meaning;
-        figure.note = std::move(note);
-        return section.add(std::move(figure));
-    };
-    show("whole_step",
-         "from the start of the first op, gather or reduction of any rank to the end of the last, the optimizer "
-         "included",
-         sampleText(report.overSteps, "whole_step", units));
+    const auto show = [&](std::string_view key) -> Figure& { return section.add(*findFigure(figures, key)); };
+    show("whole_step");
     if (const auto profiler = profilerTimesOf(run)) {
         Figure& without = section.add(Figure{{}, "Without the profiler", ColumnKind::Time});
         without.value = static_cast<double>(profiler->without);
@@ -214,38 +169,21 @@ void addFigures(Document& document, const Run& run, const RunReport& report, std
             without.note += fmt::format("; beside each, the profiler took {} more and writing its trace {}",
                                         formatDuration(profiler->profiling), formatDuration(profiler->writing));
     }
-    show("makespan", "from the start of the first to the end of the last busy span over all ranks",
-         sampleText(report.overSteps, "makespan", units))
-        .shown = bubbles.outside() > 0;
-    show("span", "the longest time of a rank from its first op to its last",
-         sampleText(report.overSteps, "span", units))
-        .shown = bubbles.span != bubbles.makespan();
-    show("bubble_fraction", "idle time over all ranks ÷ (ranks × the time of the ops)",
-         sampleText(report.overSteps, "bubble_fraction", units))
-        .tone = Tone::Strong;
-    const std::string over = sampleText(report.overSteps, "peak_activation", units);
-    Figure& peak = show("peak_activation", "the highest of any rank at any time in the step",
-                        over.empty() ? over : "the fullest rank: " + over);
+    show("makespan").shown = bubbles.outside() > 0;
+    show("span").shown = bubbles.span != bubbles.makespan();
+    show("bubble_fraction").tone = Tone::Strong;
+    Figure& peak = show("peak_activation");
     peak.title += units.memory != 1 ? " (microbatches, by rank)" : " by rank";
     peak.words = peaksText(peak, units);
     Figure& cap = section.add(Figure{"memory_cap", "Memory cap of a rank", ColumnKind::Size});
     cap.shown = report.memoryCap.has_value();
     cap.value = report.memoryCap ? static_cast<double>(*report.memoryCap) : std::nan("");
     cap.words = units.memoryText(report.memoryCap);
-    if (const auto contention = contentionOf(run))
-        section.add(wordsFigure("Contention",
-                                fmt::format("{} of the ops' time off the processor", formatPercent(*contention))));
-    if (const Metric* loss = run.metric("loss"); loss && !loss->values.empty())
-        section
-            .add(wordsFigure("Loss", fmt::format("{:.3f} → {:.3f} {} over {}", loss->values.front(),
-                                                 loss->values.back(), loss->unit.empty() ? "nats" : loss->unit,
-                                                 counted(static_cast<long long>(loss->values.size()), "step"))))
-            .meaning = "mean cross-entropy per token, of the first and the last step";
+    for (Figure& figure : trainingFigures(run, report.step)) section.add(std::move(figure));
     for (auto& [title, words] :
          std::initializer_list<std::pair<const char*, std::string>>{{"BLAS", blasText(run, report.step)},
                                                                     {"Processes", processesText(run)},
-                                                                    {"Network", networkText(run)},
-                                                                    {"Weights", weightsText(run)}})
+                                                                    {"Network", networkText(run)}})
         if (!words.empty()) section.add(wordsFigure(title, words));
 
     for (Figure& figure : figures) {
@@ -445,13 +383,19 @@ void addCriticalPath(Document& document, const Run& run, const RunReport& report
                             formatDuration(waits, report.units.time), text));
 }
 
-// Longest gain first; what can't be simulated with its reason.
-void addLevers(Document& document, const RunReport& report)
+} // namespace
+
+} // namespace stagewright::document
+
+namespace stagewright {
+
+document::Section leversSection(const RunReport& report)
 {
-    Section& section = document.add("What would help");
+    using namespace document;
+    Section section{"What would help"};
     for (const char* key : {"levers", "levers_baseline", "gain_by_cause", "over_steps"})
         section.fact(key, std::string());
-    if (!report.levers) return;
+    if (!report.levers) return section;
     const LeverTable& levers = *report.levers;
     const bool shown = report.noOps.empty();
     if (!levers.simulated && shown) section.say("not simulated, " + levers.reason);
@@ -511,7 +455,55 @@ void addLevers(Document& document, const RunReport& report)
              kind});
     }
     section.add(std::move(samples));
+    return section;
 }
+
+std::vector<document::Figure> trainingFigures(const Run& run, int step)
+{
+    using namespace document;
+    std::vector<Figure> out;
+    const auto add = [&out](const char* title, ColumnKind kind, double value, std::string words) -> Figure& {
+        Figure& figure = out.emplace_back(Figure{{}, title, kind, value});
+        figure.words = std::move(words);
+        return figure;
+    };
+    const auto ofStep = [step](const Metric& metric) {
+        const auto at = static_cast<std::size_t>(std::max(step, 0));
+        return at < metric.values.size() ? std::optional(metric.values[at]) : std::nullopt;
+    };
+    if (const auto contention = contentionOf(run)) {
+        Figure& figure = add("Contention", ColumnKind::Share, *contention,
+                             fmt::format("{} of the ops' time off the processor", formatPercent(*contention)));
+        figure.meaning = "1 − processor time ÷ wall-clock time of the busy ops: time taken by other work on this "
+                         "computer; the median of the measured steps";
+        if (const auto one = ofStep(*run.metric("contention")); one && run.info.steps > 1)
+            figure.note = formatPercent(*one) + " in this step";
+    }
+    if (const Metric* loss = run.metric("loss"); loss && !loss->values.empty()) {
+        Figure& figure = add("Loss", ColumnKind::Real, loss->values.back(),
+                             fmt::format("{:.3f} → {:.3f} {} over {}", loss->values.front(), loss->values.back(),
+                                         loss->unit.empty() ? "nats" : loss->unit,
+                                         counted(static_cast<long long>(loss->values.size()), "step")));
+        figure.meaning = "mean cross-entropy per token, of the first and the last step";
+        if (const auto one = ofStep(*loss); one && run.info.steps > 1)
+            figure.note = fmt::format("{:.4f} in this step", *one);
+    }
+    if (std::string weights = weightsText(run); !weights.empty()) {
+        Figure& figure = add("Weights", ColumnKind::Real, std::nan(""), std::move(weights));
+        figure.meaning = "this schedule's training results differ from synchronous training";
+        const Metric* deviation = run.metric("deviation");
+        figure.note = deviation != nullptr && !deviation->values.empty()
+                          ? fmt::format("deviation {:.2e}", deviation->values.back())
+                          : "deviation not measured";
+    }
+    return out;
+}
+
+} // namespace stagewright
+
+namespace stagewright::document {
+
+namespace {
 
 // Why what is null is unknown, by its place.
 void addUnknown(Document& document, const RunReport& report, const RunInfo& info)
@@ -595,12 +587,8 @@ document::Section communicationSection(const RunReport& report, const std::vecto
         if (!sharing && !figure.key.starts_with("overlap.")) continue;
         figure.shown = report.noOps.empty() && (sharing ? figure.unknown.empty() && figure.value > 0
                                                         : !none && (figure.key == time.key || time.unknown.empty()));
-        figure.moreIsBetter = figure.key.ends_with(".hidden_time");
-        figure.meaning = meaningOf(figure.key);
         if (figure.key == "overlap.hidden_time" && time.value > 0)
             figure.note = formatPercent(figure.value / time.value);
-        if (figure.key == "overlap.exposed_time")
-            figure.note = sampleText(report.overSteps, "exposed_time", report.units);
         if (sharing && !figure.byRank.empty()) figure.note = "of a rank in a step";
         section.add(std::move(figure));
     }
@@ -679,7 +667,7 @@ document::Document runDocument(const Run& run, const RunReport& report, const Ru
     document.units = report.units;
     addHead(document, run, report);
     addFigures(document, run, report, figures);
-    addLevers(document, report);
+    document.sections.push_back(leversSection(report));
     Section& state = document.add();
     if (run.info.state != RunState::Complete)
         state.say(

@@ -13,9 +13,6 @@
 #include "schedules/base/quantity.h"
 #include "schedules/base/result.h"
 #include "traces/analysis/collective_uses.h"
-#include "traces/analysis/device_idle.h"
-#include "traces/analysis/device_time.h"
-#include "traces/analysis/kernel_classes.h"
 #include "traces/analysis/kernels.h"
 #include "traces/analysis/levers.h"
 #include "traces/analysis/step_context.h"
@@ -40,15 +37,14 @@ struct RunReport {
     CollectiveUses collectiveUses;            // of those beside compute
     std::string slowReplicas;                 // a sentence; empty: no replica holds up the others
     std::vector<CriticalLink> criticalPath;
-    std::vector<RankMemory> memory;      // by rank; empty where the timeline has none
-    std::string noMemory;                // why it has none: a clause, lower case; empty: it has some
-    std::optional<Bytes> memoryCap;      // of a rank's activations, given or the run's own
-    std::size_t spans = 0;               // of the step
-    bool cpuTime = false;                // the run says how long its ops were on the processor
-    std::vector<RankDeviceTime> devices; // of the step's kernels and copies, by rank; empty: it has none
-    std::vector<RankDeviceIdle> idle;    // why these devices do not compute, by rank; empty as above
-    std::vector<ClassTime> classes;      // what they compute, largest first; empty as above
-    std::optional<LeverTable> levers;    // what would help; nothing: not asked for, or of a range
+    std::vector<RankMemory> memory; // by rank; empty where the timeline has none
+    std::string noMemory;           // why it has none: a clause, lower case; empty: it has some
+    std::optional<Bytes> memoryCap; // of a rank's activations, given or the run's own
+    std::size_t spans = 0;          // of the step
+    bool cpuTime = false;           // the run says how long its ops were on the processor
+    // of a step without ops: what its devices did, the tables of that part (ReportPart::Device); empty: it has no kernels
+    std::vector<ReportTable> devices;
+    std::optional<LeverTable> levers; // what would help; nothing: not asked for, or of a range
     // figures over the measured steps; empty: fewer than two, not asked for, or of a range
     StepSamples overSteps;
     std::optional<Baseline> baseline; // nothing: not asked for, there is none, or of a range
@@ -68,6 +64,10 @@ struct RunReport {
 private:
     void addCollectives(std::vector<document::Figure>& figures) const;
 };
+
+// What a figure is, a clause; "": its title says it.
+std::string_view meaningOfFigure(std::string_view key);
+ColumnKind kindOfSample(std::string_view key); // of a figure over the measured steps
 
 struct ReportOptions {
     int step = -1; // −1: the representative one

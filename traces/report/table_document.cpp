@@ -105,6 +105,30 @@ document::Section tableSection(const SurveyTable& table, const std::string& plac
                      table.sentence, place);
 }
 
+document::Section totalsSection(const ReportTable& table)
+{
+    using namespace document;
+    Section section{std::string(table.analysis->title)};
+    double whole = 0;
+    for (std::size_t c = 0; table.unknown.empty() && c < table.columns.size(); ++c) {
+        const TableColumn& column = table.columns[c];
+        if (column.kind != ColumnKind::Time) continue;
+        Figure sum{under(std::string(table.analysis->name), "." + column.key), column.title, ColumnKind::Time};
+        sum.meaning = column.meaning;
+        for (const TableRow& row : table.rows) {
+            const auto* time = std::get_if<std::int64_t>(&row[c]);
+            if (time != nullptr)
+                sum.value += static_cast<double>(*time);
+            else
+                sum.unknown = "it is not known of every rank";
+        }
+        if (whole == 0) whole = sum.value;
+        if (sum.value != whole && sum.unknown.empty()) sum.note = formatPercent(sum.value / whole);
+        if (!sum.unknown.empty() || sum.value * 200 >= whole) section.add(std::move(sum));
+    }
+    return section;
+}
+
 std::vector<std::string> tablesOf(ReportPart part)
 {
     std::vector<std::string> names;

@@ -18,6 +18,9 @@ document::Section tableSection(const ReportTable& table, const std::string& plac
 // The same of a survey's table; JSON has times and sizes in the units.
 document::Section tableSection(const SurveyTable& table, const std::string& place, const Units& units);
 
+// Its times summed over its rows, each from 0.5 % of the first with its share of that: "device_time.idle_ns".
+document::Section totalsSection(const ReportTable& table);
+
 std::vector<std::string> tablesOf(ReportPart part); // their names
 // The tables that --kernels shows; of a run without kernels only the one that says so.
 std::vector<std::string> kernelTables(const Run& run);

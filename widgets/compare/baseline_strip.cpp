@@ -1,14 +1,13 @@
 #include "widgets/compare/baseline_strip.h"
 
-#include <QGridLayout>
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QPushButton>
 #include <QVBoxLayout>
 
-#include "widgets/compare/metric_text.h"
+#include "traces/compare/comparison_document.h"
 #include "widgets/literals.h"
-#include "widgets/panel/panel_parts.h"
+#include "widgets/panel/section_rows.h"
 #include "widgets/style.h"
 #include "widgets/table_copy.h"
 
@@ -46,8 +45,8 @@ BaselineStrip::BaselineStrip(QWidget* parent) : QWidget(parent)
     m_note = makeLabel({}, "secondary", this);
     m_note->setWordWrap(true);
     column->addWidget(m_note);
-    m_body = new QWidget(this);
-    m_grid = nullptr;
+    m_body = new PanelSection({}, this);
+    m_body->setRuled(false);
     column->addWidget(m_body);
     auto* rule = new QWidget(this);
     rule->setObjectName(u"rule"_s);
@@ -58,7 +57,7 @@ BaselineStrip::BaselineStrip(QWidget* parent) : QWidget(parent)
         m_all = all;
         fill();
     });
-    makeCopyable(this, [this] { return m_grid != nullptr ? tableOf(*m_grid) : TableText{}; });
+    makeCopyable(this, [this] { return m_body->table(); });
 }
 
 void BaselineStrip::setBaseline(const QString& name, std::shared_ptr<const Comparison> comparison, const Units& units,
@@ -83,44 +82,24 @@ void BaselineStrip::setBaseline(const QString& name, std::shared_ptr<const Compa
 
 void BaselineStrip::fill()
 {
-    delete m_grid;
-    for (QLabel* label : m_body->findChildren<QLabel*>()) {
-        label->hide();
-        label->deleteLater();
-    }
-    m_grid = new QGridLayout(m_body);
-    m_grid->setContentsMargins(0, 0, 0, 0);
-    m_grid->setHorizontalSpacing(8);
-    m_grid->setVerticalSpacing(4);
-    m_grid->setColumnStretch(0, 1);
+    m_body->clear();
     m_body->setVisible(m_comparison != nullptr);
     m_more->setVisible(m_comparison != nullptr);
     if (!m_comparison) return;
-    int row = 0;
-    const auto put = [&](int column, const QString& text, const char* role, const QString& tooltip) {
-        auto* label = makeLabel(text, role, m_body, true);
-        label->setToolTip(tooltip);
-        if (column > 0) label->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
-        if (column == 0) label->setWordWrap(true); // never the figures
-        m_grid->addWidget(label, row, column);
-    };
-    for (const MetricDelta& metric : m_comparison->metrics) {
-        if (metric.a == 0 && metric.b == 0) continue;
-        if (!m_all && !decides(metric.key)) continue;
-        const MetricText text = metricText(metric, m_units, m_comparison->shows() || metric.unit == "bytes");
-        put(0, text.title, "secondary", text.whole);
-        put(1, text.b, "value", u"The run shown; the baseline has %1"_s.arg(text.a));
-        put(2, text.change, text.role, u"The run shown minus the baseline; times as a share of the baseline's"_s);
-        ++row;
-    }
+    const Comparison* one = m_comparison.get();
+    document::Table table = metricsTable({&one, 1}, 1);
+    table.columns[2].shown = false; // the baseline's own
+    table.columns[3].title.clear();
+    table.columns[3].meaning = "The run shown";
+    table.columns[4].meaning = "The run shown minus the baseline; times as a share of the baseline's";
+    std::erase_if(table.rows,
+                  [this](const auto& row) { return !m_all && !decides(std::get<std::string>(row.cells[0])); });
+    SectionRows{m_units, nullptr, {}, {}}.addGrid(*m_body, table);
 }
 
 QString BaselineStrip::plainText() const
 {
-    QStringList lines{m_title->text(), m_note->text()};
-    if (m_grid != nullptr)
-        for (const QStringList& row : tableOf(*m_grid).rows) lines << row.join(u' ');
-    return lines.join(u'\n');
+    return QStringList{m_title->text(), m_note->text(), m_body->plainText()}.join(u'\n');
 }
 
 } // namespace stagewright

@@ -10,11 +10,12 @@
 #include "widgets/numbers.h"
 #include "widgets/theme.h"
 
-class QGridLayout;
 class QLabel;
 class QPushButton;
 
 namespace stagewright {
+
+class PanelSection;
 
 class BaselineStrip : public QWidget {
     Q_OBJECT
@@ -33,8 +34,7 @@ private:
     QLabel* m_title;
     QLabel* m_note;
     QPushButton* m_more;
-    QWidget* m_body;
-    QGridLayout* m_grid;
+    PanelSection* m_body;
     std::shared_ptr<const Comparison> m_comparison;
     Units m_units;
     bool m_all = false; // every figure, else the main ones

@@ -9,7 +9,8 @@
 #include <QRegularExpression>
 #include <QVBoxLayout>
 
-#include "widgets/compare/metric_text.h"
+#include "traces/compare/comparison_document.h"
+#include "traces/compare/device_tables.h"
 #include "widgets/compare/op_table.h"
 #include "widgets/compare/waterfall_chart.h"
 #include "widgets/literals.h"
@@ -22,21 +23,12 @@ namespace stagewright {
 
 namespace {
 
+QString named(const std::string& text, char letter) { return QString::fromStdString(namedFor(text, letter)); }
+
 // The table has the main figures; causes of idle time are below, each with its share of the change.
 bool standsInTable(const std::string& key)
 {
     return key != "span_ns" && key != "bubble_rate_span" && !key.starts_with("idle_ns.") && !key.starts_with("apart_");
-}
-
-// Every cell with its column's title, a line each.
-QString tooltipOf(const DeviceTable& table, const DeviceTable::Row& row)
-{
-    QStringList lines;
-    for (std::size_t i = 0; i < row.cells.size(); ++i)
-        if (row.cells[i] != "–")
-            lines << u"%1: %2"_s.arg(QString::fromStdString(table.columns[i].title),
-                                     breakable(QString::fromStdString(row.cells[i])));
-    return lines.join(u'\n');
 }
 
 } // namespace
@@ -175,7 +167,9 @@ void ComparePanel::setComparison(const std::shared_ptr<const Run>& a, const std:
     m_nameA = runTitle(a->info);
     m_nameB = runTitle(b->info);
     m_fallTitle->setText(u"From A to %1"_s.arg(m_letter));
-    fillDifferences(*comparison);
+    const document::Section differences = differencesSection(*comparison, m_units, letter());
+    m_differences->setVisible(!differences.empty());
+    rows().add(*m_differences, differences);
     m_table->setTitle(m_all.size() > 1 ? u"Differences from A"_s : u"Difference (%1 against A)"_s.arg(m_letter));
     if (!comparison->unknown.empty()) {
         fillUnknown(*comparison);
@@ -186,37 +180,13 @@ void ComparePanel::setComparison(const std::shared_ptr<const Run>& a, const std:
     if (!m_note.isEmpty()) m_table->addText(m_note);
     fillWaterfall();
     fillWhy(*comparison);
+    m_split->setVisible(comparison->sameUnits);
+    m_idle->setVisible(comparison->sameUnits);
     if (comparison->sameUnits) {
         fillIdle(*comparison);
-        fillSplit(*comparison);
-    } else {
-        m_idle->hide();
-        m_split->hide();
+        rows().add(*m_split, changeSection(*comparison, m_units, letter()));
     }
     m_ops->setComparison(comparison, m_units);
-}
-
-// The sentences name A and B; for further runs B becomes C or D.
-QString ComparePanel::named(const std::string& sentence, QChar letter)
-{
-    QString text = QString::fromStdString(sentence);
-    if (letter != u'B') {
-        static const QRegularExpression alone(u"\\bB\\b"_s);
-        text.replace(alone, letter);
-    }
-    return text;
-}
-
-void ComparePanel::fillDifferences(const Comparison& comparison)
-{
-    m_differences->setVisible(!comparison.differences.empty());
-    for (const RunDifference& one : comparison.differences) {
-        const auto valueText = [](const std::string& value) {
-            return value.empty() ? u"unknown"_s : QString::fromStdString(value);
-        };
-        m_differences->addText(u"%1: %2 in A, %3 in %4"_s.arg(QString::fromStdString(one.title), valueText(one.a),
-                                                              valueText(one.b), m_letter));
-    }
 }
 
 void ComparePanel::fillWaterfall()
@@ -225,7 +195,7 @@ void ComparePanel::fillWaterfall()
     const bool ladder = m_fallKind->currentIndex() == 1;
     m_bars = ladder ? ladderBars(*m_comparison, m_letter) : ledgerBars(*m_comparison, u"A"_s, m_letter);
     if (ladder)
-        for (WaterfallBar& bar : m_bars) bar.title = named(bar.title.toStdString());
+        for (WaterfallBar& bar : m_bars) bar.title = named(bar.title.toStdString(), letter());
     m_waterfall->setPlot(waterfallPlot(m_bars, m_units));
     m_waterfall->setFixedHeight(waterfallHeight(m_bars));
     QString note;
@@ -238,53 +208,39 @@ void ComparePanel::fillWaterfall()
     m_fallNote->setVisible(!note.isEmpty());
 }
 
-// Where one of the runs has no ops, what their devices did is shown, by the same tables as on the command line.
+// Where one of the runs has no ops, what their devices did is shown, as on the command line.
 void ComparePanel::fillUnknown(const Comparison& comparison)
 {
     m_idle->hide();
     m_split->hide();
-    m_why->setVisible(comparison.devices && !comparison.devices->why.empty());
-    if (!comparison.devices) {
-        m_table->addText(wholeQuantities(sentence(named(comparison.headline))));
+    const bool devices = comparison.devices.has_value();
+    m_why->setVisible(devices && !comparison.devices->why.empty());
+    if (!devices) {
+        m_table->addText(wholeQuantities(sentence(named(comparison.headline, letter()))));
         return;
     }
-    m_table->addText(u"Steps and bubbles are not compared; %1."_s.arg(named(comparison.unknown)));
+    m_table->addText(u"Steps and bubbles are not compared; %1."_s.arg(named(comparison.unknown, letter())));
     m_why->setTitle(u"What changed and why"_s);
-    for (const std::string& one : comparison.devices->why) m_why->addText(wholeQuantities(sentence(named(one))));
-    std::size_t next = 0;
-    for (const DeviceTable& table : deviceTables(*comparison.devices, m_letter.toLatin1())) {
-        if (table.content == DeviceTable::Content::Figures) {
-            for (const DeviceTable::Row& row : table.rows)
-                m_table->addRow(QString::fromStdString(row.cells[0]),
-                                QString::fromStdString(row.cells[table.changeColumn]), tooltipOf(table, row));
-            m_table->addText(wholeQuantities(sentence(named(comparison.devices->headline))));
-            continue;
+    for (const std::string& one : comparison.devices->why)
+        m_why->addText(wholeQuantities(sentence(named(one, letter()))));
+    const std::vector<document::Section> sections = deviceSections(*comparison.devices, letter());
+    for (std::size_t i = 0; i < sections.size(); ++i) {
+        const bool figures = i == 0 && !comparison.devices->figures.empty();
+        PanelSection* section = figures ? m_table : m_kernels[i - (comparison.devices->figures.empty() ? 0 : 1)];
+        rows().add(*section, sections[i]);
+        if (figures) {
+            m_table->addText(wholeQuantities(sentence(named(comparison.devices->headline, letter()))));
+        } else {
+            section->setTitle(sentence(sections[i].title));
+            section->show();
         }
-        PanelSection* section = m_kernels[next++];
-        section->setTitle(sentence(table.title));
-        section->show();
-        for (const DeviceTable::Row& row : table.rows) addKernel(section, table, row);
     }
 }
 
-// A button to the call that changed most, where the calls of both runs are known to be the same.
-void ComparePanel::addKernel(PanelSection* section, const DeviceTable& table, const DeviceTable::Row& row)
+SectionRows ComparePanel::rows() const
 {
-    const QString brief =
-        QFontMetrics(fontOf(FontRole::Body)).elidedText(QString::fromStdString(row.cells[0]), Qt::ElideMiddle, 190);
-    const QString value = QString::fromStdString(
-        row.cells[table.content == DeviceTable::Content::Kernels ? table.changeColumn : row.cells.size() - 1]);
-    const QString tooltip = tooltipOf(table, row);
-    if (!row.kernel->most) {
-        section->addRow(brief, value, tooltip);
-        return;
-    }
-    auto* button = new LinkButton(brief, tooltip + u'\n' + u"Selects the call that changed most"_s);
-    connect(
-        button, &QPushButton::clicked, this,
-        [this, a = row.kernel->most->spanA, b = row.kernel->most->spanB] { emit opChosen(a, b); },
-        Qt::QueuedConnection);
-    section->addRow(button, value, tooltip);
+    return {m_units, nullptr, [this](SpanId span) { emit const_cast<ComparePanel*>(this)->opChosen(noSpan, span); },
+            u"Selects the call that changed most"_s};
 }
 
 // A row for each figure: of two runs the change has a column of its own, of more it is under each value.
@@ -294,73 +250,21 @@ void ComparePanel::fillTable(const Comparison& comparison)
     std::vector<const Comparison*> others;
     for (const auto& one : m_all) others.push_back(one.get());
     if (pair) others = {&comparison};
-    const auto letterOf = [&](std::size_t i) { return pair ? m_letter : QChar(static_cast<char16_t>(u'B' + i)); };
-    const int lines = pair ? 1 : 2; // of the grid for a figure
-    auto* table = new QWidget;
-    auto* grid = new QGridLayout(table);
-    grid->setContentsMargins(0, 0, 0, 0);
-    grid->setHorizontalSpacing(pair ? 8 : 7);
-    grid->setVerticalSpacing(pair ? 7 : 1);
-    grid->setColumnStretch(0, 1);
-    const auto put = [&](int row, int column, const QString& text, const char* role, const QString& tooltip = {}) {
-        auto* label = makeLabel(text, role, table, row > 0);
-        label->setToolTip(tooltip);
-        label->setAlignment(column > 0 ? Qt::AlignRight | Qt::AlignVCenter
-                            : pair     ? Qt::AlignLeft | Qt::AlignVCenter
-                                       : Qt::AlignLeft | Qt::AlignTop);
-        if (column == 0) label->setWordWrap(true); // never the figures
-        grid->addWidget(label, row, column, column == 0 ? lines : 1, 1);
-    };
-    const auto lessA = [&](std::size_t i) {
-        return u"%1 minus A; for times as a share of A. Grey: within the noise."_s.arg(letterOf(i));
-    };
+    const auto letterOf = [&](std::size_t i) { return pair ? letter() : static_cast<char>('B' + i); };
+    document::Table table = metricsTable(others, static_cast<std::size_t>(letterOf(0) - 'A'));
+    std::erase_if(table.rows, [](const auto& row) { return !standsInTable(std::get<std::string>(row.cells[0])); });
     const QStringList names = pair ? QStringList{m_nameA, m_nameB} : m_names;
-    for (int i = 0; i < names.size(); ++i)
-        put(0, i + 1, i == 0 ? u"A"_s : QString(letterOf(static_cast<std::size_t>(i - 1))), "secondary", names[i]);
-    if (pair) put(0, 3, u"change"_s, "secondary", lessA(0));
-
-    std::vector<std::string> keys;
-    for (const Comparison* one : others)
-        for (const MetricDelta& metric : one->metrics)
-            if (standsInTable(metric.key) && std::find(keys.begin(), keys.end(), metric.key) == keys.end())
-                keys.push_back(metric.key);
-    const auto of = [](const Comparison& one, const std::string& key) {
-        const auto found = std::find_if(one.metrics.begin(), one.metrics.end(),
-                                        [&](const MetricDelta& metric) { return metric.key == key; });
-        return found == one.metrics.end() ? nullptr : &*found;
-    };
-    int row = 1;
-    for (const std::string& key : keys) {
-        double most = 0;
-        for (const Comparison* one : others)
-            if (const MetricDelta* metric = of(*one, key))
-                most = std::max({most, std::abs(metric->a), std::abs(metric->b)});
-        if (most == 0) continue;
-        if (!pair) grid->setRowMinimumHeight(row + 2, 5);
-        bool first = true;
-        for (std::size_t i = 0; i < others.size(); ++i) {
-            const MetricDelta* metric = of(*others[i], key);
-            const int column = static_cast<int>(i) + 2;
-            if (metric == nullptr) {
-                put(row, column, u"·"_s, "faint", u"This run has it in another unit or not at all."_s);
-                continue;
-            }
-            const MetricText text = metricText(*metric, m_units, others[i]->shows() || metric->unit == "bytes", most);
-            if (first) {
-                put(row, 0, text.title, "secondary", text.whole);
-                put(row, 1, text.a, "value");
-            }
-            first = false;
-            put(row, column, text.b, "value");
-            put(pair ? row : row + 1, pair ? 3 : column, text.change, text.role, lessA(i));
-        }
-        row += pair ? 1 : 3;
+    for (std::size_t c = 2; c < table.columns.size(); ++c) {
+        document::Column& column = table.columns[c];
+        column.meaning = column.sign == document::Sign::Plain
+                             ? names.value(static_cast<int>(c) - 2).toStdString()
+                             : column.title + "; times as a share of A. Grey: within the noise.";
     }
-    m_table->addWidget(table);
+    rows().addGrid(*m_table, table);
     for (std::size_t i = 0; i < others.size(); ++i) {
         const QString text = sentence(named(others[i]->headline, letterOf(i)));
         static const QRegularExpression aLetter(u"\\b[BCD]\\b"_s);
-        m_table->addText(pair || text.contains(aLetter) ? text : u"%1: %2"_s.arg(letterOf(i)).arg(text));
+        m_table->addText(pair || text.contains(aLetter) ? text : u"%1: %2"_s.arg(QLatin1Char(letterOf(i))).arg(text));
         for (const UnknownMetric& one : others[i]->unknownMetrics)
             m_table->addText(
                 u"%1 is not compared: %2."_s.arg(QString::fromStdString(one.title), named(one.why, letterOf(i))),
@@ -390,42 +294,6 @@ void ComparePanel::fillIdle(const Comparison& comparison)
     }
 }
 
-void ComparePanel::fillSplit(const Comparison& comparison)
-{
-    const ChangeSplit& change = comparison.change;
-    const double ranks = std::max<double>(1, static_cast<double>(comparison.reportB.bubbles.ranks.size()));
-    struct Part {
-        QString title;
-        Nanos time;
-        QString meaning;
-    };
-    std::vector<Part> parts{{u"Busy time"_s, change.busyDelta, u"Ops took more or less time."_s},
-                            {u"Optimizer and collectives"_s, change.apartDelta,
-                             u"Time in the optimizer and collectives within the window."_s}};
-    for (std::size_t c = 0; c < idleCauseCount; ++c) {
-        const auto cause = static_cast<IdleCause>(c);
-        const auto title = titleOf(cause);
-        const auto meaning = meaningOf(cause);
-        parts.push_back({u"Idle: %1"_s.arg(QString::fromUtf8(title.data(), static_cast<qsizetype>(title.size()))),
-                         change.idleDelta[c],
-                         QString::fromUtf8(meaning.data(), static_cast<qsizetype>(meaning.size()))});
-    }
-    if (change.unexplained != 0)
-        parts.push_back({u"Different number of ranks"_s, change.unexplained,
-                         u"The runs have different numbers of ranks; this part can't be split."_s});
-    std::erase_if(parts, [](const Part& part) { return part.time == 0; });
-    std::stable_sort(parts.begin(), parts.end(),
-                     [](const Part& a, const Part& b) { return std::abs(a.time) > std::abs(b.time); });
-    m_split->setVisible(!parts.empty());
-    for (const Part& part : parts)
-        m_split->addRow(
-            part.title,
-            signedDurationText(static_cast<Nanos>(std::llround(static_cast<double>(part.time) / ranks)), m_units),
-            u"%1\nMean over ranks; all parts add up to the change of the ops' time, %2."_s.arg(
-                part.meaning, signedDurationText(change.makespanDelta, m_units)),
-            part.time < 0 ? PanelSection::Tone::Better : PanelSection::Tone::Worse);
-}
-
 void ComparePanel::fillWhy(const Comparison& comparison)
 {
     const Nanos delta = comparison.change.stepDelta;
@@ -436,9 +304,7 @@ void ComparePanel::fillWhy(const Comparison& comparison)
     for (const std::string& sentence : comparison.why) {
         // shown above
         if (sentence.starts_with("different setups:") || sentence.starts_with("one change at a time:")) continue;
-        QString text = named(sentence);
-        if (!text.isEmpty()) text[0] = text[0].toUpper();
-        m_why->addText(wholeQuantities(text));
+        m_why->addText(wholeQuantities(stagewright::sentence(named(sentence, letter()))));
     }
 }
 

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "traces/compare/compare.h"
-#include "traces/compare/device_tables.h"
 #include "traces/run/run.h"
 #include "widgets/compare/waterfall_chart.h"
 #include "widgets/panel/section_column.h"
+#include "widgets/panel/section_rows.h"
 
 class QComboBox;
 
@@ -47,15 +47,12 @@ signals:
 private:
     void buildChoices();
     void buildWaterfall();
-    QString named(const std::string& sentence) const { return named(sentence, m_letter); }
-    static QString named(const std::string& sentence, QChar letter);
-    void fillDifferences(const Comparison& comparison);
+    char letter() const { return m_letter.toLatin1(); }
+    SectionRows rows() const;
     void fillUnknown(const Comparison& comparison);
-    void addKernel(PanelSection* section, const DeviceTable& table, const DeviceTable::Row& row);
     void fillTable(const Comparison& comparison);
     void fillWaterfall();
     void fillIdle(const Comparison& comparison);
-    void fillSplit(const Comparison& comparison);
     void fillWhy(const Comparison& comparison);
 
     Units m_units;

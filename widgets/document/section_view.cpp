@@ -11,7 +11,7 @@
 #include "widgets/document/figure_table.h"
 #include "widgets/literals.h"
 #include "widgets/numbers.h"
-#include "widgets/panel/panel_parts.h"
+#include "widgets/panel/section_rows.h"
 #include "widgets/plot/plot_widget.h"
 #include "widgets/readable.h"
 #include "widgets/sentence.h"
@@ -23,26 +23,14 @@ namespace {
 
 constexpr int widestFigures = 440;
 
-// In the unit of time that the reader chose; numbers in the reader's language.
 FigureCell cellOf(const document::Column& column, const document::Row& row, const TableCell& cell, const Units& units)
 {
-    const QString plain = QString::fromStdString(document::textOf(column, row, cell, units));
-    if (const auto* text = std::get_if<std::string>(&cell))
-        return {column.words != nullptr ? qtText(column.words(*text)) : plain, 0, plain};
-    if (const auto* real = std::get_if<double>(&cell))
-        return {column.kind == ColumnKind::Share && column.sign == document::Sign::Plain ? percentText(*real) : plain,
-                *real,
-                {}};
+    const QString shown = shownCell(column, row, cell, units);
+    if (std::holds_alternative<std::string>(cell))
+        return {shown, 0, QString::fromStdString(document::textOf(column, row, cell, units))};
     const auto* whole = std::get_if<std::int64_t>(&cell);
-    if (whole == nullptr) return {plain, 0, {}};
-    const auto value = static_cast<double>(*whole);
-    if (column.sign != document::Sign::Plain) return {plain, value, {}};
-    switch (column.kind) {
-    case ColumnKind::Time: return {durationText(*whole, units), value, {}};
-    case ColumnKind::Size: return {bytesText(*whole, units), value, {}};
-    case ColumnKind::Count: return {u"%L1"_s.arg(*whole), value, {}};
-    default: return {plain, value, {}};
-    }
+    const auto* real = std::get_if<double>(&cell);
+    return {shown, whole != nullptr ? static_cast<double>(*whole) : real != nullptr ? *real : 0, {}};
 }
 
 // A row for each place across.
@@ -96,11 +84,7 @@ void SectionView::add(const document::Figure& figure)
         row->addStretch(1);
         m_page->addLayout(row);
     }
-    const QString value = QString::fromStdString(document::textOf(figure, m_units, timeUnit()));
-    const std::string& more = figure.unknown.empty() ? figure.note : figure.unknown;
-    m_figures->addRow(QString::fromStdString(figure.title), value,
-                      sentence(QString::fromStdString(figure.meaning.empty() ? more : figure.meaning)));
-    m_figures->setFigure(QString::fromStdString(figure.key), value);
+    SectionRows{m_units, nullptr, {}, {}}.add(*m_figures, figure);
 }
 
 void SectionView::add(const document::Table& table)

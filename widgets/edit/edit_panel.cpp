@@ -12,7 +12,7 @@
 #include "schedules/library/registry.h"
 #include "widgets/literals.h"
 #include "widgets/numbers.h"
-#include "widgets/panel/side_panel.h"
+#include "widgets/panel/section_rows.h"
 #include "widgets/sentence.h"
 #include "widgets/style.h"
 
@@ -277,7 +277,7 @@ void EditPanel::refreshFigures()
                           : QString();
     };
     m_figures->addRow(counts ? u"Step time"_s : u"Time so far"_s, durationText(now.makespan, units),
-                      definition::makespan(), PanelSection::Tone::Strong);
+                      figureMeaning("makespan"), PanelSection::Tone::Strong);
     for (const auto& [name, was] : others) {
         const Nanos change = now.makespan - was->makespan;
         const NoiseVerdict noise = verdictOn(change, m_steps, m_steps);
@@ -291,7 +291,7 @@ void EditPanel::refreshFigures()
                           signedDurationText(change, units) + share(was->makespan, now.makespan), tip,
                           noise.shows ? toneOf(static_cast<double>(change)) : PanelSection::Tone::Plain);
     }
-    m_figures->addRow(u"Bubble ratio"_s, percentText(now.bubbleFraction), definition::bubbleRatio(),
+    m_figures->addRow(u"Bubble ratio"_s, percentText(now.bubbleFraction), figureMeaning("bubble_fraction"),
                       PanelSection::Tone::Strong);
     for (const auto& [name, was] : others) {
         const double points = 100 * (now.bubbleFraction - was->bubbleFraction);
@@ -303,7 +303,7 @@ void EditPanel::refreshFigures()
     }
     if (now.peakActivation > 0 || m_editor->originalFigures().peakActivation > 0) {
         m_figures->addRow(u"Peak activation (rank %1)"_s.arg(now.peakRank), bytesText(now.peakActivation, units),
-                          definition::peakActivation(), PanelSection::Tone::Strong);
+                          figureMeaning("peak_activation"), PanelSection::Tone::Strong);
         for (const auto& [name, was] : others)
             m_figures->addRow(
                 u"against %1"_s.arg(name), signedBytes(now.peakActivation - was->peakActivation, units),

@@ -15,7 +15,7 @@
 #include "schedules/timeline/timeline_of.h"
 #include "widgets/literals.h"
 #include "widgets/panel/panel_parts.h"
-#include "widgets/panel/side_panel.h"
+#include "widgets/panel/section_rows.h"
 #include "widgets/sentence.h"
 #include "widgets/style.h"
 #include "widgets/timeline/timeline_view.h"
@@ -286,10 +286,10 @@ void BlockEditor::fillFigures()
                       u"Sum over chunks of lifespan ÷ interval, rounded up: the activations held at the same time "
                       "while the block repeats."_s);
     if (!m_panel || m_pending) return;
-    m_figures->addRow(u"Step time"_s, durationText(m_panel->duration, m_panel->units), definition::makespan());
-    m_figures->addRow(u"Bubble ratio"_s, percentText(m_panel->bubbleFraction), definition::bubbleRatio());
+    m_figures->addRow(u"Step time"_s, durationText(m_panel->duration, m_panel->units), figureMeaning("makespan"));
+    m_figures->addRow(u"Bubble ratio"_s, percentText(m_panel->bubbleFraction), figureMeaning("bubble_fraction"));
     m_figures->addRow(u"Peak of the schedule"_s, bytesText(m_panel->peak, m_panel->units),
-                      definition::peakActivation());
+                      figureMeaning("peak_activation"));
 }
 
 QString BlockEditor::faultText() const { return m_fault->text(); }

@@ -17,7 +17,7 @@
 #include "widgets/literals.h"
 #include "widgets/numbers.h"
 #include "widgets/panel/panel_parts.h"
-#include "widgets/panel/side_panel.h"
+#include "widgets/panel/section_rows.h"
 #include "widgets/sentence.h"
 #include "widgets/style.h"
 #include "widgets/timeline/legend.h"
@@ -218,7 +218,7 @@ void ScheduleBrowser::fillFigures()
     if (m_preview.fault) return;
     const Units units{rankShare, activationShare};
     m_figures->addRow(u"Stages × microbatches"_s, u"%1 × %2"_s.arg(m_preview.stages).arg(m_microbatches->value()));
-    m_figures->addRow(u"Step time"_s, durationText(m_preview.makespan, units), definition::makespan());
+    m_figures->addRow(u"Step time"_s, durationText(m_preview.makespan, units), figureMeaning("makespan"));
     if (m_preview.closed.makespan >= 0) {
         const double off = static_cast<double>(m_preview.makespan) / rankShare - m_preview.closed.makespan;
         m_figures->addRow(u"by the formula"_s, unitsText(m_preview.closed.makespan),
@@ -227,7 +227,7 @@ void ScheduleBrowser::fillFigures()
     }
     m_figures->addRow(u"Span of a rank"_s, durationText(m_preview.span, units),
                       u"Longest time from the first start to the last end on any rank."_s);
-    m_figures->addRow(u"Bubble ratio"_s, percentText(m_preview.bubbleFraction), definition::bubbleRatio());
+    m_figures->addRow(u"Bubble ratio"_s, percentText(m_preview.bubbleFraction), figureMeaning("bubble_fraction"));
     m_figures->addRow(
         u"Bubble rate by span"_s, percentText(m_preview.bubbleRateSpan),
         u"1 − ideal ÷ span, as in zero-bubble papers; ideal is the busy time of the rank with the longest span."_s);
@@ -243,7 +243,7 @@ void ScheduleBrowser::fillFigures()
     const auto share = [](double value) { return shortText(value); };
     m_figures->addRow(u"Peak by rank, activations"_s,
                       peaks(m_preview.peaks, [&](Bytes b) { return share(static_cast<double>(b) / activationShare); }),
-                      definition::peakActivation());
+                      figureMeaning("peak_activation"));
     if (!m_preview.closed.peakActivation.empty()) {
         double off = 0;
         for (std::size_t r = 0; r < std::min(m_preview.peaks.size(), m_preview.closed.peakActivation.size()); ++r)

@@ -123,7 +123,7 @@ void GapSections::fillCauses()
                                 u"Time the step would save without it, simulated; the causes are sorted by this."_s,
                                 PanelSection::Tone::Better);
         }
-        if (m_measure) m_measure->tellTime(*m_causes, m_report->byCause[c], m_measure->figures().bubbles.byCause[c]);
+        if (m_measure) m_measure->tell(*m_causes, figureOf(cause));
     }
     if (!unknown.isEmpty()) m_causes->addText(u"Unknown: %1"_s.arg(unknown.join(", "_L1)), "faint");
     if (!none.isEmpty()) m_causes->addText(u"No idle time from: %1"_s.arg(none.join(", "_L1)), "faint");

@@ -278,6 +278,25 @@ void PanelSection::addBar(QWidget* name, ShareBar* bar, const QString& value, co
     ++m_next;
 }
 
+void PanelSection::addCells(const std::vector<Cell>& cells, const std::vector<Cell>& below)
+{
+    QStringList line;
+    for (const auto* row : {&cells, &below}) {
+        for (std::size_t c = 0; c < row->size(); ++c) {
+            const Cell& cell = (*row)[c];
+            if (cell.text.isEmpty()) continue;
+            QLabel* label = c == 0 ? new RowLabel(cell.text, cell.role, m_body)
+                                   : makeLabel(cell.text, cell.role, m_body, true); // figures never wrap
+            label->setToolTip(cell.tooltip);
+            label->setAlignment(c == 0 ? Qt::AlignLeft | Qt::AlignTop : Qt::AlignRight | Qt::AlignTop);
+            m_grid->addWidget(label, m_next, static_cast<int>(c), c == 0 && !below.empty() ? 2 : 1, 1);
+            line << cell.text;
+        }
+        if (!row->empty()) ++m_next;
+    }
+    m_lines.push_back(line.join(u"  "_s));
+}
+
 void PanelSection::addChange(const QString& change, const QString& tooltip, Tone tone)
 {
     if (m_next == 0 || change.isEmpty()) return;

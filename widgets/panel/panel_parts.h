@@ -70,13 +70,7 @@ QString breakable(QString text);
 class PanelSection : public QWidget {
     Q_OBJECT
 public:
-    enum class Tone {
-        Plain,
-        Strong,
-        Better,
-        Worse,
-        Faint,
-    };
+    enum class Tone { Plain, Strong, Better, Worse, Faint };
     explicit PanelSection(const QString& title, QWidget* parent = nullptr);
 
     void setTitle(const QString& title);
@@ -85,6 +79,13 @@ public:
     void addBar(const QString& label, ShareBar* bar, const QString& value, const QString& tooltip = {});
     void addRow(QWidget* label, const QString& value, const QString& tooltip = {}); // a button instead of a label
     void addBar(QWidget* label, ShareBar* bar, const QString& value, const QString& tooltip = {});
+    struct Cell {
+        QString text;
+        const char* role = "value";
+        QString tooltip = {};
+    };
+    // A row of a title and values side by side, each with what is below it.
+    void addCells(const std::vector<Cell>& cells, const std::vector<Cell>& below = {});
     // right of the last row's value
     void addChange(const QString& change, const QString& tooltip, Tone tone = Tone::Faint);
     // the last row, or the widget after it, shows this figure of `report --json`

@@ -10,19 +10,10 @@
 #include "widgets/panel/figure_measure.h"
 #include "widgets/panel/gap_sections.h"
 #include "widgets/panel/section_column.h"
+#include "widgets/panel/section_rows.h"
 #include "widgets/timeline/aggregation.h"
 
 namespace stagewright {
-
-// Definitions of the printed numbers, one sentence each; the same words as docs/numbers.md uses.
-namespace definition {
-QString bubbleRatio();
-QString makespan();
-QString wholeStep();
-QString idleOfRank();
-QString peakActivation();
-QString loss();
-} // namespace definition
 
 class SidePanel : public SectionColumn {
     Q_OBJECT
@@ -56,11 +47,8 @@ private:
     void fillLevers();
     void fillSchedule();
     const document::Figure& figure(std::string_view key) const; // of the printed figures
-    // A row with the title, value and reason of the report. meaning: the tooltip; of, more: what follows the title and
-    // the value.
-    void addFigure(PanelSection& section, const document::Figure& figure, const QString& meaning,
-                   const QString& of = {}, const QString& more = {});
-    void tellOverSteps(PanelSection& section, std::string_view figure, const char* key, const QString& tooltip);
+    SectionRows rows() const;
+    void addFigure(PanelSection& section, std::string_view key);
     void fillBubble();
     void fillMemory();
     void fillDevices();

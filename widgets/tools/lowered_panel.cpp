@@ -9,7 +9,7 @@
 
 #include "widgets/literals.h"
 #include "widgets/numbers.h"
-#include "widgets/panel/side_panel.h"
+#include "widgets/panel/section_rows.h"
 #include "widgets/tools/tool_form.h"
 
 namespace stagewright {
@@ -129,14 +129,14 @@ void LoweredPanel::setPicture(const LoweredPicture& picture, const Units& units)
         return;
     }
     m_figures->addRow(u"Sends and receives"_s, u"%L1 + %L1"_s.arg(picture.sends));
-    m_figures->addRow(u"Step time"_s, durationText(picture.makespan, units), definition::makespan());
+    m_figures->addRow(u"Step time"_s, durationText(picture.makespan, units), figureMeaning("makespan"));
     const Nanos change = picture.makespan - picture.makespanBefore;
     m_figures->addRow(
         u"compared with non-blocking messages"_s, signedDurationText(change, units),
         u"The same order and costs, with each message sent when its op ends and received on arrival: %1."_s.arg(
             durationText(picture.makespanBefore, units)),
         change > 0 ? PanelSection::Tone::Worse : PanelSection::Tone::Plain);
-    m_figures->addRow(u"Bubble ratio"_s, percentText(picture.bubbleFraction), definition::bubbleRatio());
+    m_figures->addRow(u"Bubble ratio"_s, percentText(picture.bubbleFraction), figureMeaning("bubble_fraction"));
     const auto makespan = static_cast<double>(std::max<Nanos>(1, picture.makespan));
     constexpr std::size_t most = 24;
     for (std::size_t i = 0; i < std::min(most, picture.channels.size()); ++i) {

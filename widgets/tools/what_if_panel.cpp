@@ -12,7 +12,7 @@
 #include "schedules/model/kinds.h"
 #include "widgets/literals.h"
 #include "widgets/numbers.h"
-#include "widgets/panel/side_panel.h"
+#include "widgets/panel/section_rows.h"
 #include "widgets/sentence.h"
 #include "widgets/tools/factor_field.h"
 #include "widgets/tools/tool_form.h"
@@ -270,7 +270,7 @@ void WhatIfPanel::setPicture(const WhatIfPicture& picture, const WhatIfQuestion&
     row(u"Step time"_s, durationText(answer.makespanBefore, units), durationText(answer.makespanAfter, units),
         u"%1 (%2)"_s.arg(signedDurationText(change, units), changeText(static_cast<double>(answer.makespanBefore),
                                                                        static_cast<double>(answer.makespanAfter))),
-        tone(change), definition::makespan());
+        tone(change), figureMeaning("makespan"));
     if (answer.microbatchesBefore != answer.microbatchesAfter) {
         const Nanos before = answer.makespanBefore / std::max(1, answer.microbatchesBefore),
                     after = answer.makespanAfter / std::max(1, answer.microbatchesAfter);
@@ -281,12 +281,12 @@ void WhatIfPanel::setPicture(const WhatIfPicture& picture, const WhatIfQuestion&
     }
     row(u"Bubble ratio"_s, percentText(answer.bubbleBefore), percentText(answer.bubbleAfter),
         u"%1 points"_s.arg(signedFixed(100 * (answer.bubbleAfter - answer.bubbleBefore), 1)),
-        tone(answer.bubbleAfter - answer.bubbleBefore), definition::bubbleRatio());
+        tone(answer.bubbleAfter - answer.bubbleBefore), figureMeaning("bubble_fraction"));
     if (!answer.peakBefore.empty())
         row(u"Peak activation"_s, bytesText(largest(answer.peakBefore), units),
             bytesText(largest(answer.peakAfter), units),
             changeText(static_cast<double>(largest(answer.peakBefore)), static_cast<double>(largest(answer.peakAfter))),
-            tone(largest(answer.peakAfter) - largest(answer.peakBefore)), definition::peakActivation());
+            tone(largest(answer.peakAfter) - largest(answer.peakBefore)), figureMeaning("peak_activation"));
     if (const std::string text = toText(question); !text.empty())
         m_figures->addText(u"--what-if %1"_s.arg(QString::fromStdString(text)), "code");
 
@@ -297,7 +297,7 @@ void WhatIfPanel::setPicture(const WhatIfPicture& picture, const WhatIfQuestion&
         m_peaks->addRow(
             u"Rank %1"_s.arg(rank),
             u"%1 → %2"_s.arg(bytesText(answer.peakBefore[rank], units), bytesText(answer.peakAfter[rank], units)),
-            definition::peakActivation());
+            figureMeaning("peak_activation"));
 }
 
 } // namespace stagewright

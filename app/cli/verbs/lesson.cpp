@@ -23,7 +23,6 @@
 #include "traces/lessons/glossary.h"
 #include "traces/lessons/lesson_file.h"
 #include "traces/lessons/lesson_library.h"
-#include "traces/lessons/lesson_template.h"
 #include "traces/lessons/progress_file.h"
 
 namespace stagewright {

@@ -13,6 +13,7 @@
 #include "app/cli/text/predictions.h"
 #include "schedules/execute/perturb.h"
 #include "schedules/text/draw_text.h"
+#include "traces/analysis/kernels.h"
 #include "traces/fit/executed_run.h"
 #include "traces/report/run_document.h"
 #include "traces/report/table_document.h"
@@ -107,7 +108,7 @@ void addSections(document::Document& document, const StepContext& context, const
                  const ReportChoice& options, const StoredRun& stored)
 {
     const Run& run = stored.run;
-    const bool ops = figures.noOps.empty(), devices = !figures.devices.empty();
+    const bool ops = figures.noOps.empty(), devices = hasKernels(*run.timeline);
     for (const std::string& name : tablesOf(ReportPart::Device)) {
         document.add().fact(name, std::string());
         if (!devices) continue;

@@ -5,7 +5,6 @@
 #include "traces/lessons/expression.h"
 #include "traces/lessons/lesson_file.h"
 #include "traces/lessons/lesson_library.h"
-#include "traces/lessons/lesson_template.h"
 
 using namespace stagewright;
 using namespace stagewright::lessons;

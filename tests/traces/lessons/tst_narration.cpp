@@ -9,7 +9,6 @@
 #include "traces/lessons/glossary.h"
 #include "traces/lessons/lesson_file.h"
 #include "traces/lessons/lesson_library.h"
-#include "traces/lessons/lesson_template.h"
 #include "traces/lessons/narrate.h"
 #include "traces/lessons/progress_file.h"
 

@@ -49,6 +49,7 @@ struct Figure {
     bool shown = true;
     Tone tone = Tone::Plain;
     bool moreIsBetter = false; // else less is, where it is a time, a size or a share
+    bool summed = true;        // a time over ranks, which as many ranks compare by; else of one step or rank
 
     int fullestRank() const; // of figures by rank, the one with the largest value; −1: there is none
 };
@@ -71,8 +72,10 @@ struct Row {
     Tone tone = Tone::Plain;
     std::optional<ColumnKind> kind = {}; // of its cells in columns of kind Real
     bool shown = true;
-    std::string meaning = {}; // of what the row is about
-    SpanId op = noSpan;       // the span it is about
+    std::string meaning = {};     // of what the row is about
+    SpanId op = noSpan;           // the span it is about
+    std::vector<Tone> tones = {}; // of its cells, where these differ
+    Tone toneOf(std::size_t cell) const { return cell < tones.size() ? tones[cell] : tone; }
 };
 
 TableCell textCell(std::string text);                 // without a text unknown
