@@ -285,6 +285,8 @@ Result<Call> readCall(int count, char** words, Session& session)
         OptionSet options;
         runners[verb] = command.setUp(options);
         if (command.json) options.flag("--json", session.json, "Print one JSON object instead of text");
+        if (command.document)
+            options.flag("--markdown", session.markdown, "Print Markdown instead of text").excludes("--json");
         options.value("--log-level", &level, "error, warning, info or debug [info]")
             .form("LEVEL")
             .check(oneOf({"error", "warning", "info", "debug"}));

@@ -36,6 +36,7 @@ struct Command {
     Runner (*setUp)(OptionSet& verb);
     bool json = true;      // takes --json
     bool longWork = false; // takes --progress and --stdin-control
+    bool document = false; // takes --markdown
 };
 
 } // namespace stagewright

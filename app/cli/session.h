@@ -31,6 +31,7 @@ public:
 
     // Set by main() from the options every verb has.
     bool json = false;
+    bool markdown = false; // documents as Markdown
     bool stdinControl = false;
     bool silent = false; // says nothing: a process that another one speaks for
     // events go to a file there, and a file "stop" there is a stop request; "": none. Set before any is used

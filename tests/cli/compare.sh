@@ -12,6 +12,16 @@ expect_out '^Return trip +6 +0 +−6$'
 expect_out '^the backward is split into I and W +30 +−3 +4$'
 expect_out '^deeper warm-up: 7 forwards on rank 0 before its first backward instead of 4 '
 expect_no_out 'different setups'
+run stagewright compare s.stagewright 1 2 --markdown
+expect_code 0
+expect_out '^\| Step time \| 33 \| 27 \| −6 \|$'
+expect_out '^## Why$'
+run stagewright report s.stagewright 2 --markdown
+expect_code 0
+expect_out '^# zb-h1$'
+expect_out '^- Bubble ratio: \*\*11.1 %\*\*$'
+run stagewright report s.stagewright 2 --markdown --json
+expect_code 2
 run stagewright compare s.stagewright 1f1b zb-h2 gpipe --json
 expect_code 0
 expect_keys . a b time_unit headline differences spread_ns within_spread metrics change ledger ladder no_ladder why ops more

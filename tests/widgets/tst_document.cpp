@@ -1,4 +1,4 @@
-// Documents: what an analysis says once is in text, JSON, page and panel, without a line in any of them; places of JSON;
+// Documents: what an analysis says once is in text, JSON, page, Markdown and panel, without a line in any of them; places of JSON;
 // every figure of a run's report has the same value everywhere.
 #include <QPushButton>
 #include <QSignalSpy>
@@ -83,14 +83,18 @@ private slots:
         QCOMPARE(*marks.find("gaps")->at(0).find("text")->text(), std::string("an idle time"));
         QCOMPARE(*marks.find("arrows")->at(0).find("text")->text(), std::string("an arrow"));
 
-        const QString printed = text(documentText(document, {})), page = text(documentHtml(document));
-        for (const QString& said : {printed, page}) {
-            for (const char* word : {"engths of ops", "ongest of all", "3.00 ms", "the third is the longest", "ength",
+        const QString printed = text(documentText(document, {})), page = text(documentHtml(document)),
+                      notes = text(documentText(document, {false, {}, true}));
+        for (const QString& said : {printed, page, notes}) {
+            for (const char* word : {"engths of ops", "ongest of all", "3.00 ms", "third is the longest", "ength",
                                      "wo ops", "an idle time", "an arrow"})
                 QVERIFY2(said.contains(QLatin1String(word)), qPrintable(said + QLatin1String(word)));
         }
         QVERIFY(printed.contains(QStringLiteral("▁▅█")) || printed.contains(QStringLiteral("▁▄█"))); // the curve
         QVERIFY(page.contains(QStringLiteral("<svg class=\"sw\"")));
+        QVERIFY2(notes.startsWith(QStringLiteral("## Lengths of ops\n\n- Longest of all: **3.00 ms**\n")) &&
+                     notes.contains(QStringLiteral("\n\n| Place | Length |\n|--:|--:|\n| 1 | 1.00 ms |\n")),
+                 qPrintable(notes));
 
         SectionView panel(document.sections.front(), {}, nullptr);
         QCOMPARE(panel.lineText(), QStringLiteral("The third is the longest"));
@@ -170,7 +174,8 @@ private slots:
             document.sections.push_back(
                 tableSection(reportTable(*analysis, *context), "tables." + std::string(analysis->name), 1'000'000));
         const Json json = documentJson(document);
-        const QString printed = text(documentText(document, {})), page = text(documentHtml(document));
+        const QString printed = text(documentText(document, {})), page = text(documentHtml(document)),
+                      notes = text(documentText(document, {false, {}, true})).remove(QLatin1Char('\\'));
         std::size_t figures = 0, cells = 0;
         for (const document::Section& section : document.sections)
             for (const document::Element& element : section.elements) {
@@ -181,7 +186,8 @@ private slots:
                     QVERIFY2(at != nullptr, figure->key.c_str());
                     if (!figure->shown) continue;
                     const QString value = text(document::textOf(*figure, document.units));
-                    QVERIFY2(printed.contains(value) && page.contains(value), figure->key.c_str());
+                    QVERIFY2(printed.contains(value) && page.contains(value) && notes.contains(value),
+                             figure->key.c_str());
                     ++figures;
                 } else if (const auto* table = std::get_if<document::Table>(&element);
                            table != nullptr && table->shown) {
@@ -191,7 +197,7 @@ private slots:
                                 document::textOf(table->columns[c], row, row.cells[c], document.units);
                             if (!row.shown || cells++ % 7 != 0) continue; // some of the many
                             QVERIFY2(printed.contains(text(table->columns[c].brief ? shortened(value) : value)) &&
-                                         page.contains(text(value).toHtmlEscaped()),
+                                         page.contains(text(value).toHtmlEscaped()) && notes.contains(text(value)),
                                      value.c_str());
                         }
                 }

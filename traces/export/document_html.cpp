@@ -1,7 +1,6 @@
 #include "traces/export/document_html.h"
 
 #include <algorithm>
-#include <cctype>
 
 #include <fmt/format.h>
 
@@ -18,12 +17,6 @@ constexpr std::size_t mostRows = 512;
 std::string paragraph(const std::string& text, const char* classes = "")
 {
     return fmt::format("<p{}>{}</p>\n", *classes == '\0' ? "" : fmt::format(" class=\"{}\"", classes), escaped(text));
-}
-
-std::string raised(std::string title)
-{
-    if (!title.empty()) title[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(title[0])));
-    return title;
 }
 
 std::string tableHtml(const Table& table, const Units& units)

@@ -545,8 +545,12 @@ Section gapsSection(const StepContext& context, const RunReport& report, std::si
                        std::string(toText(gap.cause)),
                        name(gap.next),
                        name(gap.blamed),
-                       gap.hasReadyOp ? TableCell(toText(gap.readyOp)) : TableCell()};
-        cells.resize(table.columns.size());
+                       gap.hasReadyOp ? TableCell(toText(gap.readyOp)) : TableCell(),
+                       {},
+                       {},
+                       {},
+                       {},
+                       {}};
         table.add(std::move(cells));
     }
     Section section{"Largest gaps"};

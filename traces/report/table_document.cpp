@@ -17,7 +17,7 @@ std::string under(const std::string& place, const std::string& key) // what has 
     return place.empty() ? place : place + key;
 }
 
-Table rowsOf(const std::vector<TableColumn>& columns, const std::vector<TableRow>& rows, const std::vector<SpanId>& ops,
+Table rowsOf(const std::vector<TableColumn>& columns, std::vector<TableRow> rows, const std::vector<SpanId>& ops,
              const std::string& place, const Units& dataUnits)
 {
     Table out{under(place, ".#"), {}};
@@ -29,7 +29,7 @@ Table rowsOf(const std::vector<TableColumn>& columns, const std::vector<TableRow
     }
     out.rows.reserve(rows.size());
     for (std::size_t i = 0; i < rows.size(); ++i) {
-        out.rows.push_back({rows[i]});
+        out.rows.push_back({std::move(rows[i])});
         if (!ops.empty()) out.rows.back().op = ops[i];
     }
     return out;
@@ -64,9 +64,9 @@ ReportTable reportTable(const char* analysis, const StepContext& context)
 }
 
 // Rows in JSON only; keys: these columns, empty: all.
-Table dataRows(const ReportTable& table, const std::string& place, const std::vector<std::string_view>& keys = {})
+Table dataRows(ReportTable table, const std::string& place, const std::vector<std::string_view>& keys = {})
 {
-    Table out = rowsOf(table.columns, table.rows, {}, place, {});
+    Table out = rowsOf(table.columns, std::move(table.rows), {}, place, {});
     out.shown = false;
     for (Column& column : out.columns)
         if (!keys.empty() && std::find(keys.begin(), keys.end(), column.key) == keys.end()) column.key.clear();
@@ -79,10 +79,11 @@ Table dataRows(const ReportTable& table, const std::string& place, const std::ve
 
 namespace stagewright {
 
-document::Section tableSection(const ReportTable& table, const std::string& place, std::size_t mostShown)
+document::Section tableSection(ReportTable table, const std::string& place, std::size_t mostShown)
 {
     using namespace document;
-    Table rows = rowsOf(table.columns, table.rows, table.ops, under(place, ".rows"), {});
+    Plot curves = table.analysis->curves.up.empty() ? Plot() : curvesOf(table);
+    Table rows = rowsOf(table.columns, std::move(table.rows), table.ops, under(place, ".rows"), {});
     rows.unknown = table.unknown;
     rows.mostShown = mostShown;
     Section section =
@@ -93,7 +94,7 @@ document::Section tableSection(const ReportTable& table, const std::string& plac
         section.elements.insert(section.elements.begin(), std::move(one));
     }
     if (!table.analysis->curves.up.empty())
-        section.add(Chart{under(place, ".plot"), std::string(table.analysis->title), curvesOf(table)});
+        section.add(Chart{under(place, ".plot"), std::string(table.analysis->title), std::move(curves)});
     if (const Marks& marks = table.marks; !marks.empty()) section.add(marks).place = under(place, ".marks");
     return section;
 }

@@ -14,7 +14,7 @@ namespace stagewright {
 
 // Under that place, "": not in JSON. "tables.bubbles" has title, columns, rows, sentence and unknown, and where the analysis has them
 // figures, plot and marks. At most so many rows are shown; JSON has them in ns and bytes.
-document::Section tableSection(const ReportTable& table, const std::string& place, std::size_t mostShown);
+document::Section tableSection(ReportTable table, const std::string& place, std::size_t mostShown);
 // The same of a survey's table; JSON has times and sizes in the units.
 document::Section tableSection(const SurveyTable& table, const std::string& place, const Units& units);
 

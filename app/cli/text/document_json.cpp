@@ -42,9 +42,9 @@ Json numberJson(ColumnKind kind, double value, const Units& units)
     }
 }
 
-Json cellJson(ColumnKind kind, const TableCell& cell, const Units& units)
+Json cellJson(ColumnKind kind, TableCell&& cell, const Units& units)
 {
-    if (const auto* text = std::get_if<std::string>(&cell)) return *text;
+    if (auto* text = std::get_if<std::string>(&cell)) return std::move(*text);
     if (const auto* whole = std::get_if<std::int64_t>(&cell)) {
         if (kind == ColumnKind::Time) return timeJson(*whole, units);
         if (kind == ColumnKind::Size) return memoryJson(*whole, units);
@@ -62,6 +62,7 @@ struct ColumnPlace {
     std::size_t column;
     Path fixed, wild;
     Json* base = nullptr;
+    bool ownKey = false; // "#.key", of a list that is new, and no other column's: appended to the row's object
 
     // One of several columns of an object in the row, such as "experiment.change".
     bool isPart() const { return wild.size() > 2 && !isWild(wild.back()); }
@@ -72,7 +73,7 @@ struct ColumnPlace {
     }
 };
 
-void addTable(Json& object, const Table& table, const Units& units)
+void addTable(Json& object, Table&& table, const Units& units)
 {
     std::vector<ColumnPlace> places;
     std::vector<std::string> texts; // what the paths point into
@@ -98,13 +99,38 @@ void addTable(Json& object, const Table& table, const Units& units)
             *base = place.wild.front() == "#" ? Json::array() : Json::object();
     if (!table.unknown.empty()) return;
     for (ColumnPlace& place : places) place.base = baseOf(place);
+    for (ColumnPlace& place : places)
+        place.ownKey = place.wild.size() == 2 && place.wild[0] == "#" && place.base->empty() &&
+                       std::none_of(places.begin(), places.end(), [&place](const ColumnPlace& other) {
+                           return &other != &place && (other.base != place.base || other.wild.size() < 2 ||
+                                                       other.wild[0] != "#" || other.wild[1] == place.wild[1]);
+                       });
+    const bool named =
+        std::any_of(places.begin(), places.end(), [](const auto& one) { return one.wild.front() == "*"; });
+    if (!places.empty() && places.front().ownKey) places.front().base->reserve(table.rows.size());
     for (std::size_t r = 0; r < table.rows.size(); ++r) {
-        const Row& row = table.rows[r];
+        Row row = std::move(table.rows[r]); // a table may be large: what is written of it is kept no longer
         const auto isKnown = [&](const ColumnPlace& place) {
             return !std::holds_alternative<std::monostate>(row.cells[place.column]);
         };
+        const auto jsonOf = [&](const ColumnPlace& place) {
+            const ColumnKind kind = table.columns[place.column].kind;
+            return cellJson(row.kind && kind == ColumnKind::Real ? *row.kind : kind, std::move(row.cells[place.column]),
+                            table.dataUnits.value_or(units));
+        };
+        const bool hasName = named && std::holds_alternative<std::string>(row.cells.front());
+        const std::string name = hasName ? std::get<std::string>(row.cells.front()) : std::string();
+        Json* own = nullptr; // the row's object
         for (const ColumnPlace& place : places) {
-            if (place.wild.front() == "*" && !std::holds_alternative<std::string>(row.cells.front())) continue;
+            if (place.ownKey) {
+                if (own == nullptr) {
+                    own = &(*place.base)[r];
+                    own->reserve(places.size());
+                }
+                own->add(place.wild[1]) = jsonOf(place);
+                continue;
+            }
+            if (place.wild.front() == "*" && !hasName) continue;
             // an object of which nothing is known is null itself
             const bool nothing = place.isPart() && std::none_of(places.begin(), places.end(), [&](const auto& other) {
                                      return other.sameGroup(place) && isKnown(other);
@@ -112,12 +138,9 @@ void addTable(Json& object, const Table& table, const Units& units)
             Json* found = place.base;
             for (std::size_t i = 0; i < place.wild.size() - (nothing ? 1 : 0); ++i)
                 found = place.wild[i] == "#"   ? &(*found)[r]
-                        : place.wild[i] == "*" ? &(*found)[std::get<std::string>(row.cells.front())]
+                        : place.wild[i] == "*" ? &(*found)[name]
                                                : &within(*found, place.wild[i]);
-            const ColumnKind kind = table.columns[place.column].kind;
-            *found = nothing ? Json(nullptr)
-                             : cellJson(row.kind && kind == ColumnKind::Real ? *row.kind : kind,
-                                        row.cells[place.column], table.dataUnits.value_or(units));
+            *found = nothing ? Json(nullptr) : jsonOf(place);
         }
     }
 }
@@ -178,13 +201,13 @@ Json memoryJson(Bytes bytes, const Units& units)
     return units.memory != 1 ? Json(units.memoryValue(bytes)) : Json(bytes);
 }
 
-void addJson(Json& object, const document::Section& section, const Units& units)
+void addJson(Json& object, document::Section section, const Units& units)
 {
-    for (const document::Element& element : section.elements) {
+    for (document::Element& element : section.elements) {
         if (const auto* figure = std::get_if<document::Figure>(&element)) {
             if (!figure->key.empty()) document::at(object, figure->key) = document::figureJson(*figure, units);
-        } else if (const auto* table = std::get_if<document::Table>(&element)) {
-            document::addTable(object, *table, units);
+        } else if (auto* table = std::get_if<document::Table>(&element)) {
+            document::addTable(object, std::move(*table), units);
         } else if (const auto* chart = std::get_if<document::Chart>(&element)) {
             if (!chart->place.empty()) document::at(object, chart->place) = document::plotJson(chart->plot);
         } else if (const auto* sentences = std::get_if<document::Sentences>(&element)) {
@@ -198,10 +221,10 @@ void addJson(Json& object, const document::Section& section, const Units& units)
     }
 }
 
-Json documentJson(const document::Document& document)
+Json documentJson(document::Document document)
 {
     Json object = Json::object();
-    for (const document::Section& section : document.sections) addJson(object, section, document.units);
+    for (document::Section& section : document.sections) addJson(object, std::move(section), document.units);
     return object;
 }
 

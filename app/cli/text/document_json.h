@@ -10,7 +10,8 @@ namespace stagewright {
 Json timeJson(Nanos nanos, const Units& units);
 Json memoryJson(Bytes bytes, const Units& units);
 
-Json documentJson(const document::Document& document);
-void addJson(Json& object, const document::Section& section, const Units& units);
+// Given away, the values of large tables are not copied.
+Json documentJson(document::Document document);
+void addJson(Json& object, document::Section section, const Units& units);
 
 } // namespace stagewright

@@ -28,28 +28,6 @@ Tint tintOf(Tone tone)
     return Tint::None;
 }
 
-std::string plotText(const Chart& chart)
-{
-    static constexpr const char* blocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-    constexpr std::size_t width = 60;
-    double low = std::numeric_limits<double>::infinity(), high = -low;
-    for (const PlotSeries& series : chart.plot.series)
-        for (const PlotPoint& point : series.points) low = std::min(low, point.y), high = std::max(high, point.y);
-    TextTable out({{""}, {""}});
-    for (const PlotSeries& series : chart.plot.series) {
-        std::string line;
-        const std::size_t points = series.points.size();
-        for (std::size_t i = 0; i < std::min(width, points); ++i) {
-            const double value = series.points[points <= width ? i : i * points / width].y;
-            line += blocks[high > low ? static_cast<int>(std::lround(7 * (value - low) / (high - low))) : 0];
-        }
-        if (points > 0)
-            out.add({inLine(series.title), fmt::format("{}  {} → {}", line, shortNumber(series.points.front().y, 4),
-                                                       shortNumber(series.points.back().y, 4))});
-    }
-    return out.text(false);
-}
-
 class SectionText {
 public:
     SectionText(const Section& section, const Units& units, const DocumentTextOptions& options)
@@ -119,7 +97,7 @@ private:
     }
     void print(const Chart& chart)
     {
-        if (!chart.plot.empty()) put(plotText(chart));
+        if (!chart.plot.empty()) put(plotText(chart.plot));
     }
     void print(const Sentences& sentences)
     {
@@ -142,6 +120,29 @@ private:
 };
 
 } // namespace
+
+std::string plotText(const Plot& plot)
+{
+    if (plot.empty()) return {};
+    static constexpr const char* blocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+    constexpr std::size_t width = 60;
+    double low = std::numeric_limits<double>::infinity(), high = -low;
+    for (const PlotSeries& series : plot.series)
+        for (const PlotPoint& point : series.points) low = std::min(low, point.y), high = std::max(high, point.y);
+    TextTable out({{""}, {""}});
+    for (const PlotSeries& series : plot.series) {
+        std::string line;
+        const std::size_t points = series.points.size();
+        for (std::size_t i = 0; i < std::min(width, points); ++i) {
+            const double value = series.points[points <= width ? i : i * points / width].y;
+            line += blocks[high > low ? static_cast<int>(std::lround(7 * (value - low) / (high - low))) : 0];
+        }
+        if (points > 0)
+            out.add({inLine(series.title), fmt::format("{}  {} → {}", line, shortNumber(series.points.front().y, 4),
+                                                       shortNumber(series.points.back().y, 4))});
+    }
+    return out.text(false);
+}
 
 } // namespace stagewright::document
 
@@ -170,6 +171,7 @@ std::string sectionText(const document::Section& section, const Units& units, co
 
 std::string documentText(const document::Document& document, const DocumentTextOptions& options)
 {
+    if (options.markdown) return document::markdownOf(document, options);
     std::string out;
     if (!document.title.empty())
         out = tinted(document.title, Tint::Bold, options.colour) +

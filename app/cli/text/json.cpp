@@ -137,9 +137,21 @@ const Json* Json::find(std::string_view key) const
 
 Json& Json::operator[](std::string_view key)
 {
+    const Json* found = find(key);
+    return found != nullptr ? const_cast<Json&>(*found) : add(key);
+}
+
+Json& Json::add(std::string_view key)
+{
     if (isNull()) m_value.emplace<Members>();
-    if (const Json* found = find(key)) return const_cast<Json&>(*found);
     return std::get<Members>(m_value).emplace_back(std::string(key), Json()).second;
+}
+
+void Json::reserve(std::size_t count)
+{
+    if (auto* items = std::get_if<Items>(&m_value)) return items->reserve(count);
+    if (isNull()) m_value.emplace<Members>();
+    std::get<Members>(m_value).reserve(count);
 }
 
 Json& Json::operator[](std::size_t index)

@@ -69,6 +69,8 @@ public:
     Json& operator[](std::string_view key);       // an object's, null before; a null becomes an object
     Json& operator[](std::size_t index);          // an array's, nulls up to it where it is shorter; likewise
     void push_back(Json value);                   // to an array; a null becomes one
+    Json& add(std::string_view key);              // as operator[] with a key that is not there yet, without a look
+    void reserve(std::size_t count);              // room in an array, or for the members of an object or a null
     Json& back();                                 // of an array that is not empty
     void update(Json object);                     // its keys replace those of the same name, or are added at the end
 

@@ -63,12 +63,18 @@ Result<std::vector<RunReference>> chooseRuns(const std::vector<std::string>& wor
     return chosen;
 }
 
-document::Document documentOf(const std::vector<Run>& runs, const std::vector<Comparison>& comparisons,
-                              const CompareChoice& options)
+Result<int> print(const std::vector<Run>& runs, const std::vector<Comparison>& comparisons,
+                  const CompareChoice& options, Session& session, document::Section more = {})
 {
     std::vector<const Run*> all;
     for (const Run& run : runs) all.push_back(&run);
-    return comparisonDocument(all, comparisons, static_cast<std::size_t>(options.ops));
+    document::Document document = comparisonDocument(all, comparisons, static_cast<std::size_t>(options.ops));
+    document.sections.push_back(std::move(more));
+    if (session.json)
+        session.answer(documentJson(std::move(document)));
+    else
+        session.out(documentText(document, {session.colourOut(), {}, session.markdown}));
+    return ExitDone;
 }
 
 // The run against its schedule timed with its own costs.
@@ -82,27 +88,25 @@ Result<int> runWithPlan(const CompareChoice& options, Session& session)
     warnOfDamage(stored, session);
     STAGEWRIGHT_TRY(auto plan, planOf(stored.run));
     STAGEWRIGHT_TRY(auto comparison, compareRuns(plan, stored.run));
-    const auto deviation = firstDeviation(plan, stored.run, comparison);
+    document::Section first{"The first op that deviates"};
+    if (const auto deviation = firstDeviation(plan, stored.run, comparison)) {
+        const std::string place = "first_deviation.";
+        first.fact(place + "op", toText(deviation->op.op));
+        first.fact(place + "rank", ColumnKind::Whole, deviation->op.rank);
+        first.fact(place + "start_delta_ns", ColumnKind::Count, static_cast<double>(deviation->op.startDelta));
+        first.fact(place + "duration_delta_ns", ColumnKind::Count, static_cast<double>(deviation->op.durationDelta));
+        first.fact(place + "sentence", deviation->sentence);
+        first.say("  " + deviation->sentence);
+    } else {
+        first.fact("first_deviation", std::string());
+        first.say("  no op by more than 2 % of the step");
+    }
     std::vector<Run> runs;
     runs.push_back(std::move(plan));
     runs.push_back(std::move(stored.run));
     std::vector<Comparison> comparisons;
     comparisons.push_back(std::move(comparison));
-    const document::Document document = documentOf(runs, comparisons, options);
-    if (session.json) {
-        auto object = documentJson(document);
-        object["first_deviation"] = deviation ? Json{{"op", toText(deviation->op.op)},
-                                                     {"rank", deviation->op.rank},
-                                                     {"start_delta_ns", deviation->op.startDelta},
-                                                     {"duration_delta_ns", deviation->op.durationDelta},
-                                                     {"sentence", deviation->sentence}}
-                                              : Json(nullptr);
-        session.answer(object);
-    }
-    session.out(documentText(document, {session.colourOut()}));
-    session.out(fmt::format("\nthe first op that deviates\n  {}\n",
-                            deviation ? deviation->sentence : "no op by more than 2 % of the step"));
-    return ExitDone;
+    return print(runs, comparisons, options, session, std::move(first));
 }
 
 Result<int> runCompare(const CompareChoice& options, Session& session)
@@ -121,17 +125,16 @@ Result<int> runCompare(const CompareChoice& options, Session& session)
         STAGEWRIGHT_TRY(auto comparison, compareRuns(runs[0], runs[i]));
         comparisons.push_back(std::move(comparison));
     }
-    const document::Document document = documentOf(runs, comparisons, options);
-    if (session.json) session.answer(documentJson(document));
-    session.out(documentText(document, {session.colourOut()}));
-    return ExitDone;
+    return print(runs, comparisons, options, session);
 }
 
 } // namespace
 
 Command command_compare()
 {
-    return {"compare", "Align two to four runs by op; show what changed and why", [](OptionSet& verb) -> Runner {
+    return {.name = "compare",
+            .summary = "Align two to four runs by op; show what changed and why",
+            .setUp = [](OptionSet& verb) -> Runner {
                 auto options = std::make_shared<CompareChoice>();
                 verb.value(
                         "RUNS", &options->runs,
@@ -147,7 +150,8 @@ Command command_compare()
                 verb.notes("Examples: stagewright compare demo.stagewright 1f1b zb-h1\n"
                            "          stagewright compare job.stagewright 3 --plan");
                 return [options](Session& session) { return runCompare(*options, session); };
-            }};
+            },
+            .document = true};
 }
 
 } // namespace stagewright

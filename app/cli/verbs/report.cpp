@@ -197,7 +197,7 @@ Result<int> runReport(const ReportChoice& options, Session& session)
     std::vector<RequirementCheck> checks; // before anything is printed: a wrong key prints nothing else
     Json object;
     if (session.json || !requirements.empty()) {
-        object = documentJson(document);
+        object = documentJson(session.json ? std::move(document) : document);
         STAGEWRIGHT_TRY(checks, checkRequirements(requirements, object));
     }
     if (session.json) {
@@ -210,10 +210,11 @@ Result<int> runReport(const ReportChoice& options, Session& session)
         session.answer(object);
         return kept ? ExitDone : ExitDoesNotHold;
     }
-    session.out(documentText(document, {session.colourOut(), [&](const document::Marks&) {
-                                            return drawTimeline(*run.timeline, figures->step, session.columns(),
-                                                                session.colourOut());
-                                        }}));
+    const bool colour = session.colourOut() && !session.markdown;
+    const auto timeline = [&](const document::Marks&) {
+        return drawTimeline(*run.timeline, figures->step, session.columns(), colour);
+    };
+    session.out(documentText(document, {colour, timeline, session.markdown}));
     return tellChecks(checks, session) ? ExitDone : ExitDoesNotHold;
 }
 
@@ -221,7 +222,9 @@ Result<int> runReport(const ReportChoice& options, Session& session)
 
 Command command_report()
 {
-    return {"report", "Explain a run: bubbles by cause, memory, overlap, critical path", [](OptionSet& verb) -> Runner {
+    return {.name = "report",
+            .summary = "Explain a run: bubbles by cause, memory, overlap, critical path",
+            .setUp = [](OptionSet& verb) -> Runner {
                 auto options = std::make_shared<ReportChoice>();
                 verb.value("FILE", &options->file, "A run file, or FILE#RUN").required();
                 verb.value("RUN", &options->run, "A run, by number or name [the newest]");
@@ -256,7 +259,8 @@ Command command_report()
                     "          stagewright report demo.stagewright --require 'bubble_fraction<=0.12' --require "
                     "'loss[-1]<3.6'");
                 return [options](Session& session) { return runReport(*options, session); };
-            }};
+            },
+            .document = true};
 }
 
 } // namespace stagewright

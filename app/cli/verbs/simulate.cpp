@@ -152,16 +152,17 @@ Result<int> runSimulate(const SimulateChoice& options, Session& session)
             tableSection(reportTable(*findAnalysis("collectives"), *context), "collectives", mostCollectiveRows));
     document.sections.push_back(whatIfSection(answers));
     if (session.json) {
-        Json object = documentJson(document);
+        Json object = documentJson(std::move(document));
         addChannelsJson(object, chosen);
         addReplicasJson(object, replicas);
         if (answers.empty()) object["what_if"] = nullptr;
         session.answer(object);
+    } else {
+        session.out(documentText(document, {session.colourOut(), [&](const document::Marks&) {
+                                                return drawTimeline(*simulated.timeline, 0, session.columns(),
+                                                                    session.colourOut());
+                                            }}));
     }
-    session.out(documentText(document, {session.colourOut(), [&](const document::Marks&) {
-                                            return drawTimeline(*simulated.timeline, 0, session.columns(),
-                                                                session.colourOut());
-                                        }}));
     if (replicas.shared && replicas.standsFor > 1)
         session.note(fmt::format("the {} replicas are alike; one of them is shown", replicas.standsFor));
     if (!options.output.empty()) session.note(fmt::format("stored as {}#{}", options.output, simulated.info.id));

@@ -1,6 +1,7 @@
 #include "traces/report/document/document.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -127,6 +128,12 @@ std::string textOf(const Column& column, const Row& row, const TableCell& cell, 
                                                                                           : cellText(column, cell);
     if (!ofRow && column.sign == Sign::Plain && kind != ColumnKind::Truth) return cellText(column, cell, units);
     return numberText(kind, column.sign, whole != nullptr ? static_cast<double>(*whole) : *real, units);
+}
+
+std::string raised(std::string text)
+{
+    if (!text.empty()) text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
+    return text;
 }
 
 std::vector<std::size_t> shownColumns(const Table& table)

@@ -172,6 +172,7 @@ struct Document {
 // unknown: "–".
 std::string textOf(const Figure& figure, const Units& units, TimeUnit unit = TimeUnit::Automatic);
 std::string textOf(const Column& column, const Row& row, const TableCell& cell, const Units& units);
+std::string raised(std::string text); // with its first letter a capital
 // Places of the columns that are shown.
 std::vector<std::size_t> shownColumns(const Table& table);
 
