@@ -12,7 +12,7 @@ expect_code 0
 for bad in 'mpi' 'srun:' 'custom:'; do
     run stagewright record "${tiny[@]}" --processes --launcher "$bad" -o none.stagewright
     expect_code 2
-    expect_err '--launcher takes mpirun'
+    expect_err '--launcher: takes mpirun'
 done
 run stagewright record "${tiny[@]}" --launcher srun -o none.stagewright
 expect_code 2
@@ -31,7 +31,7 @@ expect_code 2
 expect_err "--container is for PyTorch's ranks, a host or Slurm's queue"
 run stagewright record "${tiny[@]}" --env NCCL_DEBUG -o none.stagewright
 expect_code 2
-expect_err '--env takes NAME=VALUE'
+expect_err '--env: takes NAME=VALUE'
 
 if [ -f "$(dirname "$STAGEWRIGHT")/libstagewright_mpi.so" ] && command -v mpirun >/dev/null; then
     mpi=yes
@@ -136,12 +136,14 @@ if [ -n "${mpi:-}" ] && daemons_fetch slurmctld slurmd slurm-client slurm-wlm-ba
     expect_out '^srun --ntasks=2 --mpi=pmi2 .*--container-image=image:1 --container-mounts='
     # the C library of the nodes counts, not only that of the login node
     if [ -n "${SSHD_PID:-}" ]; then
+        run stagewright hosts add box test --scratch "$PWD/scratch" --folder "$PWD/there" --setup "export PATH='$PATH'"
         run stagewright hosts install box
         expect_code 0
+        expect_that 'a node answers' eval '! grep -q "no node answers" <<<"$err"'
         expect_err "asking a node of box's cluster for its C library"
         mv fake/apptainer fake/srun
         printf '#!/bin/sh\necho "ldd (GNU libc) 2.17"\n' >fake/srun
-        run stagewright hosts add box test --scratch "$PWD/scratch" --setup "export PATH='$PWD/fake:$PATH'"
+        run stagewright hosts add box test --scratch "$PWD/scratch" --folder "$PWD/other" --setup "export PATH='$PWD/fake:$PATH'"
         run stagewright hosts install box
         expect_code 4
         expect_err 'the C library 2.17 of its nodes is older than'

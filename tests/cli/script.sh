@@ -23,7 +23,7 @@ refused 'meet by MPI' kubernetes "${tiny[@]}" --container img --nodes 2
 refused '--host: a script is started by you' slurm "${tiny[@]}" --host x
 refused 'not for a script of torchrun' torchrun "${torch[@]}" --slurm nodes=2
 refused '--launcher mpirun' slurm "${torch[@]}" --launcher mpirun
-refused '--env takes NAME=VALUE' slurm "${tiny[@]}" --env '1x=2'
+refused '--env: takes NAME=VALUE' slurm "${tiny[@]}" --env '1x=2'
 refused 'takes mpirun, srun' slurm "${tiny[@]}" --launcher nothing
 run stagewright script slurm "${tiny[@]}" -o 'A Job'
 expect_code 2

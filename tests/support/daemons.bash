@@ -223,7 +223,7 @@ END
         daemon_pids+=($!)
     done
     for ((i = 0; i < 150; ++i)); do
-        [ "$(sinfo -h -N -o %T 2>/dev/null | grep -c '^idle')" = ${#nodes[@]} ] && return 0
+        [ "$(sinfo -h -N -p main -o %T 2>/dev/null | grep -c '^idle')" = ${#nodes[@]} ] && return 0
         sleep 0.1
     done
     echo "Slurm does not come up: $(sinfo 2>&1 | tail -n 2) $(tail -qn 2 "$SLURM_FOLDER"/*.log "$SLURM_FOLDER"/*.out 2>/dev/null)"

@@ -196,7 +196,7 @@ Result<Files> pythonScript(const ScriptChoice& options, const JobShape& shape, c
     ranks.nodes = shape.nodes;
     ranks.perNode = shape.perNode();
     ranks.torchrun = setup.launcher != "srun";
-    std::vector<std::string> environment{"OMP_NUM_THREADS=1"}; // as a rank of a recording
+    std::vector<std::string> environment{"OMP_NUM_THREADS=1", "USE_LIBUV=0"}; // as a rank of a recording
     std::string fetch = "stagewright import traces";
     if (setup.titan()) {
         STAGEWRIGHT_TRY(const auto config, titanConfig(setup.config));

@@ -163,7 +163,12 @@ Result<HostJob> findJob(std::string_view id)
         fmt::format("the newest are {}", listed(newest)));
 }
 
-bool namesFolder(std::string_view place) { return place.find('/') != std::string_view::npos; }
+bool namesFolder(std::string_view place)
+{
+    std::error_code ignored;
+    return place.find('/') != std::string_view::npos ||
+           (!place.empty() && fs::exists(fs::path(place) / "job.sh", ignored));
+}
 
 Result<HostJob> jobOfFolder(std::string_view place, const std::string& file)
 {

@@ -49,7 +49,7 @@ struct HostJob {
 // is in the list already, else a new one, whose runs come into `file` ("": NAME.stagewright here). Usage: the folder's
 // name can't be a job's, or another job has it.
 Result<HostJob> jobOfFolder(std::string_view place, const std::string& file);
-bool namesFolder(std::string_view place); // has a slash
+bool namesFolder(std::string_view place); // has a slash, or is a folder here with a script
 
 std::string jobsFolder();
 std::string folderOfJob(std::string_view id);
