@@ -139,6 +139,8 @@ Result<RecordSettings> recordSettingsOf(const RecordChoice& options, Session& se
     }
     for (const auto& checked : settings.schedules) {
         const Schedule& schedule = checked->given();
+        if (!setup.titan() && setup.modelFile.empty()) // before it is sent anywhere
+            STAGEWRIGHT_CHECK(slicesOf(*training.workload, schedule.stages, training.stageLayers));
         STAGEWRIGHT_TRY(auto limits, readRankMemory(setup.rankMemory, schedule));
         if (!limits.empty() && schedule.ranks != settings.schedules.front()->given().ranks)
             return fail(ErrorCode::Usage, "--rank-memory: the schedules have different numbers of ranks",

@@ -320,7 +320,7 @@ Command command_script()
                 verb.notes(
                     "The folder has the script, what the job reads, and later what it writes; the script says how "
                     "to start it and\nhow to fetch its run. It is plain text: edit it.\n"
-                    "Examples: stagewright script slurm -s 1f1b -p 16 -m 32 --nodes 2 -o /shared/me/big\n"
+                    "Examples: stagewright script slurm -s 1f1b -p 8 -m 16 --nodes 2 -o /shared/me/big\n"
                     "          stagewright script slurm -s zbv -p 8 --engine torch --backend cuda --nodes 2 "
                     "--interface ib0 --container nvcr.io/nvidia/pytorch:25.01-py3\n"
                     "          stagewright script torchrun -s 1f1b -p 8 --engine torchtitan --config "
