@@ -1,0 +1,129 @@
+#include "schedules/layout/choose.h"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "schedules/base/quantity.h"
+
+namespace stagewright {
+
+namespace {
+
+constexpr int mostTensor = 8;
+constexpr int mostSamples = 16; // of a microbatch
+
+std::vector<int> divisorsOf(int number, int most)
+{
+    std::vector<int> out;
+    for (int one = 1; one <= std::min(number, most); ++one)
+        if (number % one == 0) out.push_back(one);
+    return out;
+}
+
+bool allows(int pinned, int value) { return pinned == 0 || pinned == value; }
+
+void addWays(const LayoutQuestion& q, Parallelism way, std::vector<Parallelism>& out)
+{
+    const int perReplica = q.samples / way.replicas;
+    for (const int chunks : divisorsOf(q.model.layers / way.pipeline, q.model.layers)) {
+        if ((chunks > 1 && way.pipeline == 1) || !allows(q.chunks, chunks)) continue;
+        for (const int samples : divisorsOf(perReplica, mostSamples)) {
+            if (!allows(q.microbatch, samples)) continue;
+            way.chunks = chunks;
+            way.samples = samples;
+            way.microbatches = perReplica / samples;
+            if (chunks > 1 && way.microbatches % way.pipeline != 0) continue;
+            for (const KeptActivations kept :
+                 {KeptActivations::All, KeptActivations::Selective, KeptActivations::Inputs}) {
+                if (q.kept && *q.kept != kept) continue;
+                way.kept = kept;
+                way.sequence = kept == KeptActivations::Selective;
+                out.push_back(way);
+            }
+        }
+    }
+}
+
+std::vector<Parallelism> waysOf(const LayoutQuestion& q)
+{
+    std::vector<Parallelism> out;
+    for (const int tensor : divisorsOf(q.model.heads, mostTensor)) {
+        if (q.model.hidden % tensor != 0 || !allows(q.tensor, tensor)) continue;
+        for (const int pipeline : divisorsOf(q.model.layers, q.model.layers)) {
+            if (!allows(q.pipeline, pipeline) || q.cluster.devices % (tensor * pipeline) != 0) continue;
+            const int replicas = q.cluster.devices / (tensor * pipeline);
+            if (q.samples % replicas != 0 || !allows(q.replicas, replicas)) continue;
+            Parallelism way;
+            way.tensor = tensor;
+            way.pipeline = pipeline;
+            way.replicas = replicas;
+            way.zero = q.zero;
+            addWays(q, way, out);
+        }
+    }
+    return out;
+}
+
+} // namespace
+
+Result<LayoutAnswer> chooseLayout(const LayoutQuestion& question)
+{
+    LayoutAnswer out;
+    for (const Parallelism& way : waysOf(question)) {
+        LayoutCandidate one{way, stepOf(question.model, question.cluster, way, question.constants),
+                            memoryOf(question.model, way)};
+        one.fits = one.memory.sum() <= question.cluster.memory;
+        out.fitting += one.fits ? 1 : 0;
+        out.candidates.push_back(one);
+    }
+    if (out.candidates.empty())
+        return fail(ErrorCode::Usage,
+                    fmt::format("no t, p, d and b divide {} layers, {} heads and {} samples over {} devices",
+                                question.model.layers, question.model.heads, question.samples,
+                                question.cluster.devices),
+                    "pin less, or choose samples and devices with common divisors");
+    std::stable_sort(out.candidates.begin(), out.candidates.end(), [](const auto& a, const auto& b) {
+        if (a.fits != b.fits) return a.fits;
+        return a.fits ? a.step.sum() < b.step.sum() : a.memory.sum() < b.memory.sum();
+    });
+    return out;
+}
+
+std::string whyItLoses(const LayoutCandidate& candidate, const LayoutCandidate& best)
+{
+    struct Part {
+        const char* name;
+        double StepParts::*place;
+    };
+    constexpr auto parts = std::to_array<Part>({{"products and memory traffic", &StepParts::compute},
+                                                {"recomputation", &StepParts::recompute},
+                                                {"bubble", &StepParts::bubble},
+                                                {"all-reduces of layers", &StepParts::tensor},
+                                                {"messages between stages", &StepParts::messages},
+                                                {"gradients among replicas", &StepParts::data},
+                                                {"optimizer", &StepParts::optimizer}});
+    if (candidate.way == best.way) return {};
+    const auto more = [&](const Part& part) { return candidate.step.*part.place - best.step.*part.place; };
+    const Part& worst =
+        *std::max_element(parts.begin(), parts.end(), [&](const Part& a, const Part& b) { return more(a) < more(b); });
+    if (more(worst) <= 0) return {};
+    return fmt::format("{} +{}", worst.name, formatDuration(static_cast<Nanos>(more(worst) * 1e9)));
+}
+
+std::optional<LayoutCandidate> fewerDevices(const LayoutQuestion& question, const LayoutCandidate& best)
+{
+    std::optional<LayoutCandidate> found;
+    LayoutQuestion fewer = question;
+    while (fewer.cluster.devices % 2 == 0) {
+        fewer.cluster.devices /= 2;
+        fewer.replicas = 0; // follows from the others
+        const auto answer = chooseLayout(fewer);
+        if (answer && answer->fitting > 0 && answer->candidates.front().step.sum() < best.step.sum())
+            found = answer->candidates.front();
+    }
+    return found;
+}
+
+} // namespace stagewright

@@ -1,0 +1,48 @@
+// Every way to divide a model over a cluster: t divides the heads and the width and is 8 or less, p the layers, v the
+// layers of a stage, d = devices ÷ (t p) the samples of a step, b the samples of a replica and is 16 or less; more chunks
+// than one need p > 1 and microbatches in whole groups of p. Nothing and everything is recomputed without sequence
+// parallelism, selectively with it.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "schedules/layout/parallelism.h"
+
+namespace stagewright {
+
+struct LayoutQuestion {
+    ModelPreset model;
+    Cluster cluster;
+    int samples = 1; // of a step
+    int zero = 1;
+    StepConstants constants;
+    // What is pinned; 0 and none: free.
+    int tensor = 0, pipeline = 0, chunks = 0, replicas = 0, microbatch = 0;
+    std::optional<KeptActivations> kept;
+};
+
+struct LayoutCandidate {
+    Parallelism way;
+    StepParts step;
+    MemoryParts memory;
+    bool fits = false;
+};
+
+struct LayoutAnswer {
+    std::vector<LayoutCandidate> candidates; // those that fit by their step, then the others by their memory
+    std::size_t fitting = 0;
+    std::span<const LayoutCandidate> good() const { return {candidates.data(), fitting}; }
+};
+
+// Usage: no way divides them, with the reason.
+Result<LayoutAnswer> chooseLayout(const LayoutQuestion& question);
+
+// Why this way is slower than the best one: the part of its step that costs most more, in words; "" of the best itself.
+std::string whyItLoses(const LayoutCandidate& candidate, const LayoutCandidate& best);
+
+// The best way of the fewest devices that is faster than all of them, of the halves of the cluster; nothing: none is.
+std::optional<LayoutCandidate> fewerDevices(const LayoutQuestion& question, const LayoutCandidate& best);
+
+} // namespace stagewright

@@ -1,0 +1,159 @@
+#include "schedules/layout/parallelism.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+namespace stagewright {
+
+namespace {
+
+constexpr double weightBytes = 2, gradientBytes = 4, optimizerBytes = 12;
+constexpr double passBytes = 16; // of a parameter, for the optimizer
+
+// s b h, and what a layer keeps of a microbatch, in bytes.
+double widthOf(const ModelPreset& model, const Parallelism& way)
+{
+    return static_cast<double>(model.sequence) * way.samples * model.hidden;
+}
+
+double keptOf(const ModelPreset& model, const Parallelism& way, KeptActivations kept, bool sequence)
+{
+    const double t = way.tensor;
+    const double scores = 5.0 * model.heads * model.sequence / model.hidden;
+    switch (kept) {
+    case KeptActivations::All: return widthOf(model, way) * (sequence ? (34 + scores) / t : 10 + 24 / t + scores / t);
+    case KeptActivations::Selective: return widthOf(model, way) * (sequence ? 34 / t : 10 + 24 / t);
+    case KeptActivations::Inputs: return widthOf(model, way) * (sequence ? 2 / t : 2);
+    }
+    return 0;
+}
+
+double messageOf(const ModelPreset& model, const Parallelism& way) { return 2 * widthOf(model, way) / way.tensor; }
+
+double parametersOf(const ModelPreset& model, const Parallelism& way)
+{
+    const double h = model.hidden;
+    return 12 * h * h * model.layers / (static_cast<double>(way.tensor) * way.pipeline);
+}
+
+double perCard(const Cluster& cluster, const StepConstants& c) { return cluster.between * c.betweenShare; }
+
+// Bytes per second of a device to another, of which so many in a row are its group.
+double linkOf(const Cluster& cluster, const StepConstants& c, int group)
+{
+    if (group <= cluster.perHost) return cluster.within() * c.withinShare;
+    return perCard(cluster, c) * std::min(1.0, static_cast<double>(cluster.cards) / cluster.perHost);
+}
+
+// Of one layer and microbatch, in seconds.
+struct LayerTimes {
+    double forward = 0, reduce = 0, scores = 0;
+    double recompute = 0, recomputeReduce = 0;
+    double compute() const { return 3 * forward; }
+    double tensor() const { return 4 * reduce; }
+};
+
+LayerTimes layerOf(const ModelPreset& model, const Cluster& cluster, const Parallelism& way, const StepConstants& c)
+{
+    const double t = way.tensor, width = widthOf(model, way), s = model.sequence;
+    const double rate = cluster.device.flops * c.efficiency;
+    LayerTimes out;
+    out.forward = std::max(width * (24.0 * model.hidden + 4 * s) / (t * rate), c.layerFloor) +
+                  keptOf(model, way, KeptActivations::All, false) / (cluster.device.bytesPerSecond * c.memoryShare);
+    // all cards of a host serve an all-reduce that leaves it
+    const double link = way.tensor <= cluster.perHost ? cluster.within() * c.withinShare
+                                                      : perCard(cluster, c) * std::min(cluster.cards, way.tensor);
+    if (way.tensor > 1) out.reduce = c.collective + 2 * (t - 1) / t * 2 * width / link;
+    if (way.kept == KeptActivations::Inputs) {
+        out.recompute = out.forward;
+        out.recomputeReduce = 2 * out.reduce;
+    } else if (way.kept == KeptActivations::Selective) {
+        out.recompute = 4 * width * s / (t * rate);
+        out.recomputeReduce = 0.5 * out.reduce;
+    }
+    return out;
+}
+
+double headOf(const ModelPreset& model, const Cluster& cluster, const Parallelism& way, const StepConstants& c)
+{
+    return 3 * 2 * widthOf(model, way) * model.vocabulary / (way.tensor * cluster.device.flops * c.efficiency);
+}
+
+} // namespace
+
+std::string_view toText(KeptActivations kept)
+{
+    switch (kept) {
+    case KeptActivations::All: return "none";
+    case KeptActivations::Selective: return "selective";
+    case KeptActivations::Inputs: return "full";
+    }
+    return "";
+}
+
+std::string toText(const Parallelism& way)
+{
+    return fmt::format("t{} p{} v{} d{} b{} {}", way.tensor, way.pipeline, way.chunks, way.replicas, way.samples,
+                       toText(way.kept));
+}
+
+StepParts stepOf(const ModelPreset& model, const Cluster& cluster, const Parallelism& way,
+                 const StepConstants& constants)
+{
+    const LayerTimes layer = layerOf(model, cluster, way, constants);
+    const double layers = static_cast<double>(model.layers) / way.pipeline; // of a rank
+    const double m = way.microbatches, d = way.replicas, parameters = parametersOf(model, way);
+    const double stage = layers * (layer.compute() + layer.recompute + layer.tensor() + layer.recomputeReduce);
+    StepParts out;
+    out.compute = m * (layers * layer.compute() + headOf(model, cluster, way, constants));
+    out.recompute = m * layers * layer.recompute;
+    out.tensor = m * layers * (layer.tensor() + layer.recomputeReduce);
+    out.bubble = (way.pipeline - 1) * stage / way.chunks;
+    if (way.pipeline > 1)
+        out.messages =
+            (m * way.chunks + way.pipeline - 1) * 2 * messageOf(model, way) / linkOf(cluster, constants, way.devices());
+    if (way.replicas > 1)
+        out.data = 2 * (d - 1) / d * weightBytes * parameters / linkOf(cluster, constants, way.tensor * way.replicas);
+    out.optimizer = constants.optimizerPasses * passBytes * parameters / cluster.device.bytesPerSecond;
+    return out;
+}
+
+MemoryParts memoryOf(const ModelPreset& model, const Parallelism& way)
+{
+    const double d = way.replicas, layers = model.layers, p = way.pipeline;
+    const double state =
+        weightBytes + gradientBytes / (way.zero >= 2 ? d : 1) + optimizerBytes / (way.zero >= 1 ? d : 1);
+    const double held = way.chunks == 1 ? layers / p * std::min(way.microbatches, way.pipeline)
+                                        : layers * (1 + (p - 1) / (p * way.chunks));
+    return {state * parametersOf(model, way), held * keptOf(model, way, way.kept, way.sequence)};
+}
+
+CostModel pipelineCosts(const Schedule& schedule, const ModelPreset& model, const Cluster& cluster,
+                        const Parallelism& way, const StepConstants& constants)
+{
+    const LayerTimes layer = layerOf(model, cluster, way, constants);
+    const auto nanos = [](double seconds) { return std::max<Nanos>(1, std::llround(seconds * 1e9)); };
+    const double layers = static_cast<double>(model.layers) / schedule.stages;
+    CostModel out(schedule.stages, CostSource::Analytic);
+    for (int stage = 0; stage < schedule.stages; ++stage) {
+        const double head = stage + 1 == schedule.stages ? headOf(model, cluster, way, constants) / 3 : 0;
+        const double forward = layers * (layer.forward + 2 * layer.reduce) + head;
+        const double again = layers * (layer.recompute + layer.recomputeReduce);
+        const double input = forward + again, weight = layers * layer.forward + head;
+        out.setDuration(OpKind::Forward, stage, nanos(forward));
+        out.setDuration(OpKind::Recompute, stage, nanos(forward));
+        out.setDuration(OpKind::InputGrad, stage, nanos(input));
+        out.setDuration(OpKind::WeightGrad, stage, nanos(weight));
+        out.setDuration(OpKind::Backward, stage, nanos(input + weight));
+        StageMemory& memory = out.memory[static_cast<std::size_t>(stage)];
+        memory.activation = std::llround(layers * keptOf(model, way, way.kept, way.sequence));
+        memory.boundary = std::llround(messageOf(model, way));
+    }
+    out.links.all = {cluster.device.linkLatency, linkOf(cluster, constants, way.devices())};
+    out.origin = fmt::format("{} on {}, {}", model.name, toText(cluster), toText(way));
+    return out;
+}
+
+} // namespace stagewright

@@ -1,0 +1,90 @@
+// One way to divide a model over a cluster: the time of its step and the memory of its fullest device, in closed form.
+//
+// Memory (Korthikanti et al. 2022, arXiv 2205.05198, section 4): a layer has 12 h² parameters of 18 bytes (2 of weight, 4
+// of gradient, 12 of optimizer state, which replicas may share). Of a layer and microbatch it keeps
+//
+//     s b h × (10 + 24/t + 5 a s/(h t))   without recomputation;   with sequence parallelism (34 + 5 a s/h)/t
+//     s b h × (10 + 24/t), or 34/t        the scores of attention recomputed (selective)
+//     s b h × 2, or 2/t                   everything but the layer's input recomputed (full)
+//
+// and the first stage holds layers/p × min(m, p) of them, of v > 1 chunks layers × (1 + (p − 1)/(p v)).
+//
+// Time: a layer's forward takes f = max(s b h (24 h + 4 s) / (t × rate), floor) + what it keeps without recomputation ÷
+// memory rate; an all-reduce of its output among the t devices R = latency + 2 (t − 1)/t × 2 s b h ÷ link. Forward and
+// backward: 3 f + 4 R; selective 3 f + 4.5 R and the scores again; full 4 f + 6 R. Of the pipeline m × stage + (p − 1) ×
+// stage/v, the head (3 × 2 s b h V) in each microbatch, and m v + p − 1 times a message of 2 s b h/t bytes forward and
+// one back, which nothing hides. Then gradients are reduced, 2 (d − 1)/d × 2 bytes a parameter, within a host where t d
+// devices are on one, else over a network card; and the optimizer passes over 16 bytes a parameter. Devices are numbered
+// tensor first, then replicas, then pipeline.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "schedules/layout/cluster.h"
+#include "schedules/model/cost_model.h"
+
+namespace stagewright {
+
+enum class KeptActivations {
+    All,
+    Selective, // but the scores of attention
+    Inputs,    // full recomputation
+};
+std::string_view toText(KeptActivations kept); // "none", "selective", "full": what is recomputed
+
+struct Parallelism {
+    int tensor = 1;   // t: devices that share each layer
+    int pipeline = 1; // p: stages side by side
+    int chunks = 1;   // v: of a stage
+    int replicas = 1; // d
+    int samples = 1;  // b: of a microbatch
+    int microbatches = 1;
+    KeptActivations kept = KeptActivations::All;
+    int zero = 1;          // what replicas share of the state: 0 nothing, 1 optimizer, 2 gradients too
+    bool sequence = false; // sequence parallelism among the t devices
+
+    int devices() const { return tensor * pipeline * replicas; }
+    bool operator==(const Parallelism&) const = default;
+};
+std::string toText(const Parallelism& way); // "t4 p16 v6 d1 b1 selective"
+
+// Constants of a software on a kind of device. The defaults are fitted to 55 measured steps of Megatron-DeepSpeed on
+// A100s (vTrain, arXiv 2312.12391), the passes of the optimizer set to its reads and writes.
+struct StepConstants {
+    double efficiency = 0.816;    // share of the peak that products reach
+    double memoryShare = 0.429;   // of the memory's bandwidth that everything else reaches
+    double layerFloor = 0.831e-3; // seconds: a layer's forward takes no less
+    double collective = 0.493e-3; // seconds: an all-reduce takes no less
+    double withinShare = 0.704;   // of the link within a host
+    double betweenShare = 0.458;  // of a network card
+    double optimizerPasses = 2;   // over 16 bytes a parameter
+    bool operator==(const StepConstants&) const = default;
+};
+
+struct StepParts { // seconds; their sum is the step
+    double compute = 0;
+    double recompute = 0;
+    double bubble = 0;
+    double tensor = 0;   // all-reduces within layers
+    double messages = 0; // between stages
+    double data = 0;     // gradients among replicas
+    double optimizer = 0;
+    double sum() const { return compute + recompute + bubble + tensor + messages + data + optimizer; }
+};
+StepParts stepOf(const ModelPreset& model, const Cluster& cluster, const Parallelism& way,
+                 const StepConstants& constants = {});
+
+struct MemoryParts { // bytes of the fullest device
+    double state = 0;
+    double activations = 0;
+    double sum() const { return state + activations; }
+};
+MemoryParts memoryOf(const ModelPreset& model, const Parallelism& way);
+
+// The pipeline's own costs, of one of its p × v stages, for the simulator: what a device does and waits for within a
+// pass, tensor parallelism included; gradients and optimizers are not in it.
+CostModel pipelineCosts(const Schedule& schedule, const ModelPreset& model, const Cluster& cluster,
+                        const Parallelism& way, const StepConstants& constants = {});
+
+} // namespace stagewright
