@@ -312,5 +312,5 @@ private slots:
     }
 };
 
-QTEST_GUILESS_MAIN(TestLayout)
+QTEST_APPLESS_MAIN(TestLayout)
 #include "tst_layout.moc"
