@@ -1,0 +1,64 @@
+# choose: ways to divide a model over a cluster, in text and JSON; what is pinned, what does not fit, constants fitted to measured steps.
+# shellcheck shell=bash
+run stagewright choose --top 3
+expect_code 0
+expect_out '108 of 948 ways fit 80.0 GB'
+expect_out '^t4 p16 v6 d1 b1 selective +13\.2 s .* interleaved-zb'
+expect_out 'bubble \+'
+run stagewright choose --top 2 --simulate 1 --json
+expect_code 0
+expect_json 948 candidates
+expect_json 108 fitting
+expect_json 2 rows
+expect_json 4 rows 0 tensor
+expect_json interleaved-zb rows 0 schedule
+expect_json null rows 1 schedule
+expect_json null fewer_devices
+run stagewright choose --model layers=32,hidden=4096,heads=32 --cluster 16@h100 --samples 256 --pin t=2,recompute=full --top 4 --json
+expect_code 0
+for i in 0 1 2 3; do expect_json 2 rows $i tensor; expect_json full rows $i recompute; done
+
+# the best way's pipeline, simulated by its own costs
+run stagewright choose --top 1 -o costs.json
+expect_code 0
+expect_err 'simulated only: stagewright simulate -s interleaved-zb.* -p 16 -m 64 --chunks 6 --costs costs.json'
+run stagewright simulate -s interleaved-zb -p 16 -m 64 --chunks 6 --costs costs.json --json
+expect_code 0
+
+# nothing fits: what is missing, and by how much
+run stagewright choose --cluster 8@a100 --samples 8
+expect_code 1
+expect_err 'nothing fits 80.0 GB: t1 p8 v1 d1 b1 full needs 396.2 GB at least, 391.4 GB of state'
+# fewer devices are faster
+run stagewright choose --model layers=16,hidden=256,heads=4,seq=128 --cluster 64@a100:between=1MB/s --top 1
+expect_out '^[124] devices? are faster|^8 devices are faster'
+
+for wrong in '--cluster 64' '--cluster 64@b900' '--cluster 12@a100' '--model gpt9' '--model layers=3' '--pin t=x' '--pin q=1' '--samples 0' '--zero 3' '--model layers=7,hidden=64,heads=8 --samples 3'; do
+    # shellcheck disable=SC2086
+    run stagewright choose $wrong
+    expect_code 2
+done
+expect_err 'no t, p, d and b divide 7 layers, 8 heads and 3 samples over 64 devices'
+
+# constants: fitted to a table, kept, used, tested
+{
+    echo hidden,layers,heads,t,p,d,b,samples,ms
+    for t in 1 2 4; do for p in 1 2; do for b in 1 2; do echo "4096,32,32,$t,$p,$((16 / t / p)),$b,64,$((900 * t + 40 * p + 10 * b))"; done; done; done
+} >table.csv
+run stagewright choose --cluster 16@a100 --calibrate table.csv -o ours.json --json
+expect_code 0
+expect_json 12 rows
+expect_that 'constants are kept' grep -q '"optimizer_passes"' ours.json
+error=$(json mean_error)
+run stagewright choose --cluster 16@a100 --calibrate table.csv --constants ours.json --json
+expect_same "$(json mean_error)" "$error"
+run stagewright choose --constants ours.json --top 1
+expect_code 0
+echo 'hidden,layers' >table.csv
+run stagewright choose --calibrate table.csv
+expect_code 3
+expect_err 'table.csv: no measured steps'
+echo '{}' >ours.json
+run stagewright choose --constants ours.json
+expect_code 3
+expect_err 'ours.json: efficiency: a number above 0 is expected'
