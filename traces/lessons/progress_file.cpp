@@ -9,10 +9,9 @@
 #include "schedules/base/change_lock.h"
 #include "schedules/base/nesting.h"
 #include "schedules/base/small_file.h"
-#include "schedules/text/csv.h"
 #include "traces/format/atomic_file.h"
 #include "traces/lessons/check_lesson.h"
-#include "traces/lessons/grading.h"
+#include "traces/lessons/handed_in.h"
 #include "traces/lessons/lesson_library.h"
 
 namespace stagewright::lessons {
@@ -32,21 +31,12 @@ Mark markOfText(const std::string& text)
 // Whether a kept answer passes the lesson as it is now.
 bool passes(const Lesson& lesson, const KeptAnswer& answer)
 {
-    Learner learner;
-    if (!answer.said.empty()) learner.said[answer.check] = answer.said;
-    if (const Quiz* quiz = lesson.quiz(answer.check)) {
-        const Step* step = lesson.step(quiz->step);
-        auto canvas = step ? startOf(lesson, *step) : tl::unexpected(Error{});
-        return canvas && StepState(lesson, *step, std::move(*canvas), learner).grade(*quiz).verdict == Verdict::Pass;
-    }
-    const Check* check = lesson.check(answer.check);
-    const Step* step = check ? lesson.step(check->step) : nullptr;
-    if (!step) return false;
-    auto settings = withSettings(step->settings, answer.settings);
-    auto schedule = readScheduleCsv(answer.csv, {.everyRow = true});
-    if (!settings || !schedule) return false;
-    return StepState(lesson, *step, {std::move(*schedule), std::move(*settings)}, learner).grade(*check).verdict ==
-           Verdict::Pass;
+    HandedIn given;
+    if (!given.take(lesson, answer)) return false;
+    const auto graded = gradeAll(lesson, given);
+    return std::any_of(graded.begin(), graded.end(), [&answer](const GradedBlock& one) {
+        return one.id == answer.check && one.grade.verdict == Verdict::Pass;
+    });
 }
 
 } // namespace

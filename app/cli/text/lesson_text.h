@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "traces/lessons/check_lesson.h"
-#include "traces/lessons/grading.h"
+#include "traces/lessons/handed_in.h"
 #include "traces/lessons/lesson.h"
 
 namespace stagewright {
@@ -21,14 +21,8 @@ struct LessonTextOptions {
 // The whole lesson with its numbers and pictures, and how to answer.
 std::string lessonText(const lessons::Lesson& lesson, const LessonTextOptions& options);
 
-// One graded thing of a lesson.
-struct GradedBlock {
-    std::string id;
-    std::string kind; // "check", "quiz", "run"
-    lessons::Grade grade;
-};
-std::string gradesText(const std::vector<GradedBlock>& graded, bool colour);
-Json gradesJson(const lessons::Lesson& lesson, const std::vector<GradedBlock>& graded);
+std::string gradesText(const std::vector<lessons::GradedBlock>& graded, bool colour);
+Json gradesJson(const lessons::Lesson& lesson, const std::vector<lessons::GradedBlock>& graded);
 Json valueJson(const lessons::Value& value);
 
 // "06-latency.md:52: fault (wrong): …"

@@ -219,42 +219,6 @@ Result<int> checkAll(const LessonChoice& options, Session& session)
     return sound ? ExitDone : ExitDoesNotHold;
 }
 
-void keepProgress(const Lesson& lesson, const HandedIn& given, const std::vector<GradedBlock>& graded, Session& session)
-{
-    std::vector<KeptAnswer> answers;
-    std::map<std::string, bool> runHolds;
-    for (const GradedBlock& one : graded) {
-        KeptAnswer kept;
-        kept.lesson = lesson.id;
-        kept.check = one.id;
-        kept.hash = lesson.hash;
-        kept.unixMs = unixMilliseconds();
-        kept.settings = given.set;
-        if (one.kind == "run") {
-            runHolds[one.id] = (runHolds.count(one.id) == 0 || runHolds[one.id]) && one.grade.verdict == Verdict::Pass;
-            continue;
-        }
-        kept.mark = one.grade.verdict == Verdict::Pass   ? Mark::Done
-                    : one.grade.verdict == Verdict::Fail ? Mark::Guessed
-                                                         : Mark::None;
-        if (kept.mark == Mark::None ||
-            (kept.mark == Mark::Guessed && one.kind == "check" && given.orders.count(one.id) == 0))
-            continue;
-        if (const auto said = given.learner.said.find(one.id); said != given.learner.said.end())
-            kept.said = said->second;
-        auto order = given.orders.find(one.id);
-        if (order == given.orders.end()) order = given.orders.find("");
-        if (one.kind == "check" && order != given.orders.end()) kept.csv = writeScheduleCsv(order->second).value_or("");
-        answers.push_back(std::move(kept));
-    }
-    for (const auto& [id, holdsAll] : runHolds)
-        if (holdsAll) answers.push_back({lesson.id, id, lesson.hash, Mark::Proved, {}, {}, {}, {}, unixMilliseconds()});
-    const auto kept = LearnerProgress::change(LearnerProgress::defaultPath(), [&](LearnerProgress& progress) {
-        for (KeptAnswer& answer : answers) progress.keep(std::move(answer));
-    });
-    if (!kept) session.warn("progress is not saved: " + kept.error().message);
-}
-
 Result<int> gradeOne(const Lesson& lesson, const LessonChoice& options, Session& session)
 {
     HandedIn given;
@@ -282,7 +246,10 @@ Result<int> gradeOne(const Lesson& lesson, const LessonChoice& options, Session&
         session.answer(object);
     }
     session.out(gradesText(graded, session.colourOut()));
-    keepProgress(lesson, given, graded, session);
+    const auto kept = LearnerProgress::change(LearnerProgress::defaultPath(), [&](LearnerProgress& progress) {
+        for (KeptAnswer& answer : keptOf(lesson, given, graded, unixMilliseconds())) progress.keep(std::move(answer));
+    });
+    if (!kept) session.warn("progress is not saved: " + kept.error().message);
     return right ? ExitDone : ExitDoesNotHold;
 }
 

@@ -12,6 +12,7 @@
 #include "app/cli/options/files.h"
 #include "app/cli/text/figures.h"
 #include "app/cli/text/json.h"
+#include "app/cli/text/lesson_text.h"
 #include "app/cli/text/table.h"
 #include "app/cli/verbs/lesson_answers.h"
 #include "schedules/base/csv_line.h"
@@ -42,13 +43,8 @@ Result<void> readProgress(const std::vector<Lesson>& course, const std::string& 
             std::find_if(course.begin(), course.end(), [&](const Lesson& one) { return one.id == answer.lesson; });
         if (lesson == course.end()) continue;
         HandedIn& given = pupil.lessons[answer.lesson];
-        if (!answer.said.empty()) given.learner.said[answer.check] = answer.said;
-        if (!answer.csv.empty() && lesson->check(answer.check) != nullptr) {
-            auto order = readScheduleCsv(answer.csv, {.everyRow = true}, answer.check);
-            if (!order) return tl::unexpected(std::move(order.error()).with(file));
-            given.orders[answer.check] = std::move(*order);
-            if (!answer.settings.empty()) given.settings[answer.check] = answer.settings;
-        }
+        if (auto taken = given.take(*lesson, answer); !taken)
+            return tl::unexpected(std::move(taken.error()).with(file));
         if (answer.unixMs <= 0) continue;
         auto& when = pupil.when.try_emplace(answer.lesson, answer.unixMs, answer.unixMs).first->second;
         when = {std::min(when.first, answer.unixMs), std::max(when.second, answer.unixMs)};

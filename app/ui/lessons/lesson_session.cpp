@@ -8,6 +8,7 @@
 #include "schedules/check/validate.h"
 #include "schedules/edit/edit_ops.h"
 #include "schedules/text/csv.h"
+#include "traces/lessons/handed_in.h"
 #include "traces/lessons/lesson_library.h"
 #include "widgets/literals.h"
 
@@ -54,13 +55,10 @@ void LessonSession::goTo(int index)
 
 std::map<std::string, Schedule> LessonSession::orders() const
 {
-    std::map<std::string, Schedule> orders;
-    for (const lessons::KeptAnswer& answer : m_progress.answers()) {
-        if (answer.lesson != m_lesson->id || answer.csv.empty()) continue;
-        if (auto schedule = readScheduleCsv(answer.csv, {.everyRow = true}, answer.check))
-            orders[answer.check] = std::move(*schedule);
-    }
-    return orders;
+    lessons::HandedIn given; // those that can't be read are as if they were not there
+    for (const lessons::KeptAnswer& answer : m_progress.answers())
+        if (answer.lesson == m_lesson->id) static_cast<void>(given.take(*m_lesson, answer));
+    return std::move(given.orders);
 }
 
 void LessonSession::begin()
