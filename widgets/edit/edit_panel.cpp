@@ -42,10 +42,9 @@ QWidget* row(std::initializer_list<QWidget*> parts)
     return widget;
 }
 
-PanelSection::Tone toneOf(double delta)
+document::Tone toneOf(double delta)
 {
-    return delta == 0 ? PanelSection::Tone::Plain
-                      : (delta < 0 ? PanelSection::Tone::Better : PanelSection::Tone::Worse);
+    return delta == 0 ? document::Tone::Plain : (delta < 0 ? document::Tone::Good : document::Tone::Bad);
 }
 
 QString signedBytes(Bytes bytes, const Units& units)
@@ -204,22 +203,22 @@ void EditPanel::refresh()
         m_state->addRow(u"To place"_s,
                         countText(static_cast<qint64>(m_editor->unplaced().size()), u"1 op"_s, u"%L1 ops"_s),
                         u"Ops that the shape needs but no rank has yet; they are in the tray under the canvas."_s,
-                        PanelSection::Tone::Strong);
+                        document::Tone::Strong);
     const auto& found = m_editor->validation().faults;
     const bool onlyMissing = !m_editor->complete() && std::all_of(found.begin(), found.end(), [](const Fault& fault) {
         return fault.kind == FaultKind::Count || fault.kind == FaultKind::Deadlock;
     });
     if (onlyMissing) {
         m_state->addRow(u"Valid"_s, u"so far"_s, u"The ops placed so far fit together; some are still missing."_s,
-                        PanelSection::Tone::Faint);
+                        document::Tone::Faint);
     } else if (m_editor->valid()) {
         m_state->addRow(u"Valid"_s, u"yes"_s,
                         u"The number of ops and their order on each rank are right, and there is no deadlock."_s,
-                        PanelSection::Tone::Better);
+                        document::Tone::Good);
     } else {
         const auto& faults = m_editor->validation().faults;
         m_state->addRow(u"Valid"_s, faults.size() == 1 ? u"no, one fault"_s : u"no, %L1 faults"_s.arg(faults.size()),
-                        {}, PanelSection::Tone::Worse);
+                        {}, document::Tone::Bad);
         for (std::size_t i = 0; i < faults.size() && i < faultsTold; ++i) {
             m_state->addText(sentence(QString::fromStdString(faults[i].message)), "worse");
             if (!faults[i].remedy.empty())
@@ -277,7 +276,7 @@ void EditPanel::refreshFigures()
                           : QString();
     };
     m_figures->addRow(counts ? u"Step time"_s : u"Time so far"_s, durationText(now.makespan, units),
-                      figureMeaning("makespan"), PanelSection::Tone::Strong);
+                      figureMeaning("makespan"), document::Tone::Strong);
     for (const auto& [name, was] : others) {
         const Nanos change = now.makespan - was->makespan;
         const NoiseVerdict noise = verdictOn(change, m_steps, m_steps);
@@ -289,21 +288,21 @@ void EditPanel::refreshFigures()
                                       : u"The noise of the run is unknown: it has too few steps."_s);
         m_figures->addRow(u"against %1"_s.arg(name),
                           signedDurationText(change, units) + share(was->makespan, now.makespan), tip,
-                          noise.shows ? toneOf(static_cast<double>(change)) : PanelSection::Tone::Plain);
+                          noise.shows ? toneOf(static_cast<double>(change)) : document::Tone::Plain);
     }
     m_figures->addRow(u"Bubble ratio"_s, percentText(now.bubbleFraction), figureMeaning("bubble_fraction"),
-                      PanelSection::Tone::Strong);
+                      document::Tone::Strong);
     for (const auto& [name, was] : others) {
         const double points = 100 * (now.bubbleFraction - was->bubbleFraction);
         m_figures->addRow(u"against %1"_s.arg(name), u"%1 points"_s.arg(signedFixed(points, 1)),
                           u"%1: %2."_s.arg(sentence(name), percentText(was->bubbleFraction)),
                           std::abs(points) < 0.05 || !verdictOn(now.makespan - was->makespan, m_steps, m_steps).shows
-                              ? PanelSection::Tone::Plain
+                              ? document::Tone::Plain
                               : toneOf(points));
     }
     if (now.peakActivation > 0 || m_editor->originalFigures().peakActivation > 0) {
         m_figures->addRow(u"Peak activation (rank %1)"_s.arg(now.peakRank), bytesText(now.peakActivation, units),
-                          figureMeaning("peak_activation"), PanelSection::Tone::Strong);
+                          figureMeaning("peak_activation"), document::Tone::Strong);
         for (const auto& [name, was] : others)
             m_figures->addRow(
                 u"against %1"_s.arg(name), signedBytes(now.peakActivation - was->peakActivation, units),

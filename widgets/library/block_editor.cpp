@@ -266,7 +266,7 @@ void BlockEditor::fillFigures()
     m_figures->clear();
     m_figures->addRow(u"Valid"_s, m_valid ? u"yes"_s : u"no"_s,
                       u"Every pass has its own slot modulo the interval and follows its inputs."_s,
-                      m_valid ? PanelSection::Tone::Better : PanelSection::Tone::Worse);
+                      m_valid ? document::Tone::Good : document::Tone::Bad);
     if (!m_valid) return;
     const BlockFigures figures = figuresOf(m_block);
     const auto list = [](const auto& values, auto text) {

@@ -223,7 +223,7 @@ void ScheduleBrowser::fillFigures()
         const double off = static_cast<double>(m_preview.makespan) / rankShare - m_preview.closed.makespan;
         m_figures->addRow(u"by the formula"_s, unitsText(m_preview.closed.makespan),
                           u"Closed form at these costs; the simulation differs by %1."_s.arg(unitsText(off)),
-                          std::abs(off) < 0.005 ? PanelSection::Tone::Better : PanelSection::Tone::Plain);
+                          std::abs(off) < 0.005 ? document::Tone::Good : document::Tone::Plain);
     }
     m_figures->addRow(u"Span of a rank"_s, durationText(m_preview.span, units),
                       u"Longest time from the first start to the last end on any rank."_s);
@@ -251,7 +251,7 @@ void ScheduleBrowser::fillFigures()
                                          m_preview.closed.peakActivation[r]));
         m_figures->addRow(u"by the formula"_s, peaks(m_preview.closed.peakActivation, share),
                           u"Closed form; the simulation differs by at most %1."_s.arg(fixed(off, 2)),
-                          off < 0.005 ? PanelSection::Tone::Better : PanelSection::Tone::Plain);
+                          off < 0.005 ? document::Tone::Good : document::Tone::Plain);
     }
     if (m_preview.weights != WeightRule::Synchronous)
         m_figures->addText(

@@ -10,10 +10,10 @@
 namespace stagewright {
 namespace {
 
-PanelSection::Tone toneOf(double change, double least, bool moreIsBetter = false)
+document::Tone toneOf(double change, double least, bool moreIsBetter = false)
 {
-    if (std::abs(change) < least) return PanelSection::Tone::Faint;
-    return (change > 0) == moreIsBetter ? PanelSection::Tone::Better : PanelSection::Tone::Worse;
+    if (std::abs(change) < least) return document::Tone::Faint;
+    return (change > 0) == moreIsBetter ? document::Tone::Good : document::Tone::Bad;
 }
 
 } // namespace
@@ -39,7 +39,7 @@ QString FigureMeasure::words() const { return u"Against the baseline, %1"_s.arg(
 
 const char* FigureMeasure::Change::role() const
 {
-    return tone == PanelSection::Tone::Better ? "better" : tone == PanelSection::Tone::Worse ? "worse" : "secondary";
+    return tone == document::Tone::Good ? "better" : tone == document::Tone::Bad ? "worse" : "secondary";
 }
 
 FigureMeasure::Change FigureMeasure::share(double now, double before, int decimals) const
@@ -65,7 +65,7 @@ FigureMeasure::Change FigureMeasure::of(const document::Figure& now) const
     const bool coloured = before->value != 0 && !(time && m_withinNoise);
     return {changeText(before->value, now.value),
             coloured ? toneOf(100 * (now.value - before->value) / before->value, 0.05, now.moreIsBetter)
-                     : PanelSection::Tone::Faint};
+                     : document::Tone::Faint};
 }
 
 void FigureMeasure::tell(PanelSection& section, const Change& change) const

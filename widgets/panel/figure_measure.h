@@ -23,7 +23,7 @@ public:
 
     struct Change {
         QString text; // "−5.5 %", "−9.7 pt", "+24"; empty: unknown
-        PanelSection::Tone tone = PanelSection::Tone::Faint;
+        document::Tone tone = document::Tone::Faint;
         const char* role() const;
     };
     // Of the same figure, by its key or without one its title; no text where one is unknown, the units differ, or sums

@@ -121,7 +121,7 @@ void GapSections::fillCauses()
                                                     : signedDurationText(-gain, m_units);
             m_causes->addChange(saved,
                                 u"Time the step would save without it, simulated; the causes are sorted by this."_s,
-                                PanelSection::Tone::Better);
+                                document::Tone::Good);
         }
         if (m_measure) m_measure->tell(*m_causes, figureOf(cause));
     }
@@ -201,7 +201,7 @@ void GapSections::setSelected(int index, const std::optional<GapExplanation>& ex
             m_selected->addRow(sentence(experiment->change), signedDurationText(change, m_units),
                                u"The step simulated from its own durations with this one change: %1 becomes %2."_s.arg(
                                    durationText(experiment->before, m_units), durationText(experiment->after, m_units)),
-                               change < 0 ? PanelSection::Tone::Better : PanelSection::Tone::Plain);
+                               change < 0 ? document::Tone::Good : document::Tone::Plain);
         }
     } else {
         m_selected->addText(u"Explaining…"_s, "faint");

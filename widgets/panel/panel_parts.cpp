@@ -19,16 +19,15 @@
 namespace stagewright {
 namespace {
 
-const char* roleOf(PanelSection::Tone tone)
+const char* roleOf(document::Tone tone)
 {
     switch (tone) {
-    case PanelSection::Tone::Plain: return "value";
-    case PanelSection::Tone::Strong: return "strong";
-    case PanelSection::Tone::Better: return "better";
-    case PanelSection::Tone::Worse: return "worse";
-    case PanelSection::Tone::Faint: return "faint";
+    case document::Tone::Strong: return "strong";
+    case document::Tone::Good: return "better";
+    case document::Tone::Bad: return "worse";
+    case document::Tone::Faint: return "faint";
+    default: return "value";
     }
-    return "value";
 }
 
 constexpr int shortFigure = 110; // px; up to this width a figure stays on one line and its label gives way
@@ -221,7 +220,7 @@ void PanelSection::clear()
     m_next = 0;
 }
 
-void PanelSection::addRow(const QString& label, const QString& value, const QString& tooltip, Tone tone)
+void PanelSection::addRow(const QString& label, const QString& value, const QString& tooltip, document::Tone tone)
 {
     auto* name = new RowLabel(label, "secondary", m_body);
     auto* figure = new RowLabel(breakable(value), roleOf(tone), m_body, true);
@@ -297,7 +296,7 @@ void PanelSection::addCells(const std::vector<Cell>& cells, const std::vector<Ce
     m_lines.push_back(line.join(u"  "_s));
 }
 
-void PanelSection::addChange(const QString& change, const QString& tooltip, Tone tone)
+void PanelSection::addChange(const QString& change, const QString& tooltip, document::Tone tone)
 {
     if (m_next == 0 || change.isEmpty()) return;
     const int row = m_next - 1;

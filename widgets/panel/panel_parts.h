@@ -8,6 +8,7 @@
 #include <QPushButton>
 #include <QWidget>
 
+#include "traces/report/document/document.h"
 #include "widgets/table_copy.h"
 #include "widgets/theme.h"
 #include "widgets/themed_widget.h"
@@ -70,12 +71,12 @@ QString breakable(QString text);
 class PanelSection : public QWidget {
     Q_OBJECT
 public:
-    enum class Tone { Plain, Strong, Better, Worse, Faint };
     explicit PanelSection(const QString& title, QWidget* parent = nullptr);
 
     void setTitle(const QString& title);
     void clear(); // removes every row
-    void addRow(const QString& label, const QString& value, const QString& tooltip = {}, Tone tone = Tone::Plain);
+    void addRow(const QString& label, const QString& value, const QString& tooltip = {},
+                document::Tone tone = document::Tone::Plain);
     void addBar(const QString& label, ShareBar* bar, const QString& value, const QString& tooltip = {});
     void addRow(QWidget* label, const QString& value, const QString& tooltip = {}); // a button instead of a label
     void addBar(QWidget* label, ShareBar* bar, const QString& value, const QString& tooltip = {});
@@ -87,7 +88,7 @@ public:
     // A row of a title and values side by side, each with what is below it.
     void addCells(const std::vector<Cell>& cells, const std::vector<Cell>& below = {});
     // right of the last row's value
-    void addChange(const QString& change, const QString& tooltip, Tone tone = Tone::Faint);
+    void addChange(const QString& change, const QString& tooltip, document::Tone tone = document::Tone::Faint);
     // the last row, or the widget after it, shows this figure of `report --json`
     void setFigure(const QString& key, const QString& value);
     void addWidget(QWidget* widget);

@@ -22,17 +22,6 @@ namespace {
 constexpr int shortNote = 8;     // characters that are beside a value: "58.3 %"
 constexpr int widestBrief = 190; // pixels of a name that may be long
 
-PanelSection::Tone toneOf(Tone tone)
-{
-    switch (tone) {
-    case Tone::Good: return PanelSection::Tone::Better;
-    case Tone::Bad: return PanelSection::Tone::Worse;
-    case Tone::Strong: return PanelSection::Tone::Strong;
-    case Tone::Faint: return PanelSection::Tone::Faint;
-    default: return PanelSection::Tone::Plain;
-    }
-}
-
 // What a row says in a column; of names that may be long the whole.
 QString titled(const document::Column& column, const QString& text)
 {
@@ -100,7 +89,7 @@ void SectionRows::add(PanelSection& panel, const document::Figure& figure) const
             tip += u"\nrank %1: %2"_s.arg(rank).arg(bytesText(std::llround(figure.byRank[rank]), units));
     }
     const bool brief = known && note.size() <= shortNote && !note.isEmpty();
-    panel.addRow(title, brief ? u"%1 (%2)"_s.arg(value, note) : value, tip, toneOf(figure.tone));
+    panel.addRow(title, brief ? u"%1 (%2)"_s.arg(value, note) : value, tip, figure.tone);
     if (!figure.key.empty()) panel.setFigure(QString::fromStdString(figure.key), value);
     if (measure != nullptr) measure->tell(panel, figure);
     if (known && !brief && !note.isEmpty()) panel.addText(wholeQuantities(sentence(note)), "faint");
@@ -148,7 +137,7 @@ void SectionRows::add(PanelSection& panel, const document::Table& table) const
                 button, &QPushButton::clicked, &panel, [go = choose, op = row.op] { go(op); }, Qt::QueuedConnection);
             panel.addRow(button, value, tip.join(u'\n'));
         } else {
-            panel.addRow(sentence(label), value, tip.join(u'\n'), toneOf(row.tone));
+            panel.addRow(sentence(label), value, tip.join(u'\n'), row.tone);
         }
     }
 }

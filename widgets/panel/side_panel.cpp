@@ -335,7 +335,7 @@ void SidePanel::fillMemory()
             u"The dashed line in the charts. Idle time that only more memory would fill counts as memory."_s);
         m_memory->addRow(u"Headroom to budget"_s, bytesText(left, m_units),
                          u"Budget %1 minus the largest peak."_s.arg(bytesText(*m_budget, m_units)),
-                         left < 0 ? PanelSection::Tone::Worse : PanelSection::Tone::Plain);
+                         left < 0 ? document::Tone::Bad : document::Tone::Plain);
     }
     auto* button = new QPushButton(m_budget ? u"Change the budget…"_s : u"Set a budget…"_s);
     button->setObjectName(u"link"_s);

@@ -135,7 +135,7 @@ void LoweredPanel::setPicture(const LoweredPicture& picture, const Units& units)
         u"compared with non-blocking messages"_s, signedDurationText(change, units),
         u"The same order and costs, with each message sent when its op ends and received on arrival: %1."_s.arg(
             durationText(picture.makespanBefore, units)),
-        change > 0 ? PanelSection::Tone::Worse : PanelSection::Tone::Plain);
+        change > 0 ? document::Tone::Bad : document::Tone::Plain);
     m_figures->addRow(u"Bubble ratio"_s, percentText(picture.bubbleFraction), figureMeaning("bubble_fraction"));
     const auto makespan = static_cast<double>(std::max<Nanos>(1, picture.makespan));
     constexpr std::size_t most = 24;

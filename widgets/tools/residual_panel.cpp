@@ -120,7 +120,7 @@ void ResidualPanel::setPicture(std::shared_ptr<const ResidualPicture> picture, s
     m_step->addRow(u"Measured"_s, durationText(of.measuredStep, units),
                    of.steps == 1 ? u"The one measured step."_s : u"Median of the %1 measured steps."_s.arg(of.steps));
     m_step->addRow(u"Error"_s, signedFixed(100 * of.error, 1) + u" %"_s, u"(Predicted − measured) / measured"_s,
-                   PanelSection::Tone::Strong);
+                   document::Tone::Strong);
     m_plot->setPlot(residualPlot(*m_picture, units));
     m_plot->setChosen(selectedItem());
     m_plot->setAccessibleDescription(

@@ -257,12 +257,10 @@ void WhatIfPanel::setPicture(const WhatIfPicture& picture, const WhatIfQuestion&
     if (question.empty())
         m_figures->addText(u"Nothing is changed. Both timelines are simulated with the run's costs."_s, "faint");
     const auto tone = [](auto change) {
-        return change < 0   ? PanelSection::Tone::Better
-               : change > 0 ? PanelSection::Tone::Worse
-                            : PanelSection::Tone::Plain;
+        return change < 0 ? document::Tone::Good : change > 0 ? document::Tone::Bad : document::Tone::Plain;
     };
     const auto row = [&](const QString& name, const QString& before, const QString& after, const QString& difference,
-                         PanelSection::Tone of, const QString& tooltip) {
+                         document::Tone of, const QString& tooltip) {
         m_figures->addRow(name, before == after ? after : u"%1 → %2"_s.arg(before, after), tooltip);
         if (before != after) m_figures->addRow(QString(), difference, tooltip, of);
     };
