@@ -156,17 +156,28 @@ void SectionRows::addGrid(PanelSection& panel, const document::Table& table) con
     panel.addCells(heads);
     for (const document::Row& row : table.rows) {
         if (!row.shown) continue;
+        // of unit-cost work the title has the unit
+        const ColumnKind kind = kindOf(table.columns[values.back()], row);
+        const bool shares = kind == ColumnKind::Time && units.shares(),
+                   microbatches = kind == ColumnKind::Size && units.memory != 1;
+        const auto text = [&](std::size_t c) {
+            return shares || microbatches
+                       ? QString::fromStdString(document::textOf(table.columns[c], row, row.cells[c], units))
+                       : shownCell(table.columns[c], row, row.cells[c], units);
+        };
         std::vector<PanelSection::Cell> cells, under(values.size() - changes.size());
         for (const std::size_t c : values)
-            cells.push_back({shownCell(table.columns[c], row, row.cells[c], units),
-                             c == values.front() ? "secondary" : "value", tipOf(c)});
+            cells.push_back({text(c), c == values.front() ? "secondary" : "value", tipOf(c)});
+        if (shares) cells.front().text += u", units"_s;
+        if (microbatches) cells.front().text += u", microbatches"_s;
         for (std::size_t i = 0; i < changes.size(); ++i) {
             const std::size_t c = changes[i], of = values[values.size() - changes.size() + i];
-            const double before = numberOf(row.cells[values[1]]), now = numberOf(row.cells[of]);
-            const bool relative = kindOf(table.columns[c], row) == ColumnKind::Time && before != 0 && !std::isnan(now);
+            const double now = numberOf(row.cells[of]), before = now - numberOf(row.cells[c]);
+            const bool relative =
+                kindOf(table.columns[c], row) == ColumnKind::Time && before != 0 && !std::isnan(before);
             const Tone tone = row.toneOf(c);
             (below ? under : cells)
-                .push_back({relative ? changeText(before, now) : shownCell(table.columns[c], row, row.cells[c], units),
+                .push_back({relative ? changeText(before, now) : text(c),
                             tone == Tone::Good  ? "better"
                             : tone == Tone::Bad ? "worse"
                                                 : "secondary",

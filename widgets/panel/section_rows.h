@@ -22,7 +22,7 @@ struct SectionRows {
     void add(PanelSection& panel, const document::Figure& figure) const;
     void add(PanelSection& panel, const document::Table& table) const;
     void add(PanelSection& panel, const document::Sentences& sentences) const;
-    // All its columns side by side, shares as points and times as a share of the first value; of several changes each
+    // All its columns side by side, shares as points and times as a share of the value before; of several changes each
     // is below its value.
     void addGrid(PanelSection& panel, const document::Table& table) const;
 };
