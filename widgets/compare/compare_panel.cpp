@@ -42,7 +42,7 @@ ComparePanel::ComparePanel(QWidget* parent) : SectionColumn(parent)
     m_why = addSection(u"Why"_s);
     for (PanelSection*& section : m_kernels) section = addSection({});
     m_idle = addSection(u"Idle time by rank"_s);
-    m_split = addSection(u"Where the change comes from"_s);
+    m_split = addSection({});
     m_opsTitle = makeLabel(u"Ops by change"_s, "title", widget());
     m_ops = new CompareOpTable(widget());
     addWidget(m_opsTitle);
@@ -184,7 +184,9 @@ void ComparePanel::setComparison(const std::shared_ptr<const Run>& a, const std:
     m_idle->setVisible(comparison->sameUnits);
     if (comparison->sameUnits) {
         fillIdle(*comparison);
-        rows().add(*m_split, changeSection(*comparison, m_units, letter()));
+        const document::Section change = changeSection(*comparison, m_units, letter());
+        m_split->setTitle(sentence(change.title));
+        rows().add(*m_split, change);
     }
     m_ops->setComparison(comparison, m_units);
 }
