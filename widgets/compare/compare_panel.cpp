@@ -255,6 +255,15 @@ void ComparePanel::fillTable(const Comparison& comparison)
     const auto letterOf = [&](std::size_t i) { return pair ? letter() : static_cast<char>('B' + i); };
     document::Table table = metricsTable(others, static_cast<std::size_t>(letterOf(0) - 'A'));
     std::erase_if(table.rows, [](const auto& row) { return !standsInTable(std::get<std::string>(row.cells[0])); });
+    for (document::Row& row : table.rows) { // there is little room
+        const std::string whole = std::get<std::string>(row.cells[1]);
+        row.meaning = whole;
+        row.cells[1] = QString::fromStdString(whole)
+                           .replace("Peak activation, rank"_L1, "Peak, rank"_L1)
+                           .replace("Loss after the last step"_L1, "Last loss"_L1)
+                           .replace("communication"_L1, "comm."_L1, Qt::CaseInsensitive)
+                           .toStdString();
+    }
     const QStringList names = pair ? QStringList{m_nameA, m_nameB} : m_names;
     for (std::size_t c = 2; c < table.columns.size(); ++c) {
         document::Column& column = table.columns[c];

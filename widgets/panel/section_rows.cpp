@@ -40,6 +40,25 @@ ColumnKind kindOf(const document::Column& column, const document::Row& row)
     return row.kind && column.kind == ColumnKind::Real ? *row.kind : column.kind;
 }
 
+// One unit for the times or sizes of a row, which its title names.
+struct RowUnit {
+    QString name; // empty: every value has its own, or none
+    double size = 1;
+    int decimals = -1; // −1: as many as a count of units needs
+
+    QString text(double value) const { return decimals < 0 ? shortText(value / size) : fixed(value / size, decimals); }
+};
+
+RowUnit unitOf(ColumnKind kind, double most, const Units& units)
+{
+    if (kind != ColumnKind::Time && kind != ColumnKind::Size) return {};
+    const bool time = kind == ColumnKind::Time;
+    if (time ? units.shares() : units.memory != 1)
+        return {time ? u"units"_s : u"microbatches"_s, static_cast<double>(time ? units.time : units.memory)};
+    const NumberScale scale = time ? timeScale(most, timeUnit()) : byteScale(most);
+    return {qtText(scale.name), scale.size, scale.size == 1 ? 0 : decimalsOf(most / scale.size)};
+}
+
 } // namespace
 
 QString shownFigure(const document::Figure& figure, const Units& units)
@@ -156,20 +175,21 @@ void SectionRows::addGrid(PanelSection& panel, const document::Table& table) con
     panel.addCells(heads);
     for (const document::Row& row : table.rows) {
         if (!row.shown) continue;
-        // of unit-cost work the title has the unit
-        const ColumnKind kind = kindOf(table.columns[values.back()], row);
-        const bool shares = kind == ColumnKind::Time && units.shares(),
-                   microbatches = kind == ColumnKind::Size && units.memory != 1;
+        double most = 0;
+        for (const std::size_t c : values)
+            if (const double value = std::abs(numberOf(row.cells[c])); value > most) most = value;
+        const RowUnit unit = unitOf(kindOf(table.columns[values.back()], row), most, units);
         const auto text = [&](std::size_t c) {
-            return shares || microbatches
-                       ? QString::fromStdString(document::textOf(table.columns[c], row, row.cells[c], units))
-                       : shownCell(table.columns[c], row, row.cells[c], units);
+            const double value = numberOf(row.cells[c]);
+            const bool change = table.columns[c].sign == Sign::Change;
+            if (unit.name.isEmpty() || std::isnan(value) || (change && value == 0))
+                return shownCell(table.columns[c], row, row.cells[c], units);
+            return (change && value > 0 ? u"+"_s : QString()) + unit.text(value);
         };
         std::vector<PanelSection::Cell> cells, under(values.size() - changes.size());
-        for (const std::size_t c : values)
-            cells.push_back({text(c), c == values.front() ? "secondary" : "value", tipOf(c)});
-        if (shares) cells.front().text += u", units"_s;
-        if (microbatches) cells.front().text += u", microbatches"_s;
+        for (const std::size_t c : values) cells.push_back({text(c), "value", tipOf(c)});
+        cells.front() = {sentence(cells.front().text), "secondary", sentence(row.meaning)};
+        if (!unit.name.isEmpty()) cells.front().text += u", "_s + unit.name;
         for (std::size_t i = 0; i < changes.size(); ++i) {
             const std::size_t c = changes[i], of = values[values.size() - changes.size() + i];
             const double now = numberOf(row.cells[of]), before = now - numberOf(row.cells[c]);
