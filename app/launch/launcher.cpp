@@ -103,6 +103,9 @@ std::vector<SlurmOption> pyxisOptions(const std::string& image, const std::vecto
         mounts += fmt::format("{}{}:{}", mounts.empty() ? "" : ",", folder, folder);
     if (!hasSlurmOption(given, "container-image")) options.emplace_back("container-image", image);
     if (!hasSlurmOption(given, "container-mounts") && !mounts.empty()) options.emplace_back("container-mounts", mounts);
+    // else it starts in the image's own
+    if (!hasSlurmOption(given, "container-workdir") && !folders.empty())
+        options.emplace_back("container-workdir", folders.front());
     return options;
 }
 

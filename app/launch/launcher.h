@@ -1,4 +1,4 @@
-// What stands in front of a program so that it runs as several processes, as one task of a Slurm job, or in a container:
+// What is put in front of a program so that it runs as several processes, as one task of a Slurm job, or in a container:
 // words, for recordings and for batch scripts alike.
 #pragma once
 
@@ -34,7 +34,8 @@ std::vector<std::string> oneTaskWords(const std::vector<std::string>& options);
 bool isApptainer(const std::string& image);
 // Apptainer's words in front of a program that sees these folders; none without an image.
 std::vector<std::string> apptainerWords(const std::string& image, const std::vector<std::string>& folders, bool gpus);
-// Options of srun for an image of pyxis, without those that are given already; none for another image.
+// Options of srun for an image of pyxis, which starts in the first folder, without those that are given already; none for
+// another image.
 std::vector<SlurmOption> pyxisOptions(const std::string& image, const std::vector<std::string>& folders,
                                       const std::vector<SlurmOption>& given);
 

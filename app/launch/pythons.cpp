@@ -142,7 +142,7 @@ PythonFound askPython(const PythonPlace& place, const std::stop_token& stop, con
     }
     std::ofstream(folder.path + "/ask.py") << question;
     std::vector<std::string> words = under;
-    words.insert(words.end(), {place.path, "ask.py"});
+    words.insert(words.end(), {place.path, under.empty() ? "ask.py" : fs::absolute(folder.path) / "ask.py"});
     auto child = ChildProcess::start({std::move(words), {{"PYTHONDONTWRITEBYTECODE", "1"}}, folder.path});
     if (!child) {
         found.reason = child.error().message;

@@ -226,7 +226,8 @@ std::vector<SetupKey> allKeys()
          "Ranks that share a process, with --processes or under mpirun [1]", wholeNumber(1, 4096),
          "every rank is a process of its own"},
         {"--launcher", &S::launcher, SetupRecord, "NAME",
-         "What starts the processes: mpirun; srun, or srun:MPI for its --mpi (pmix, pmi2); jsrun; torchrun, in scripts "
+         "What starts the processes: mpirun; srun, or srun:MPI for its kind of MPI (pmix, pmi2); jsrun; torchrun, in "
+         "scripts "
          "for PyTorch; custom:'WORDS', with {n} for their number [mpirun; in Slurm's queue srun]",
          launcherFault, "", "its run.sh starts torchrun"},
         {"--container", &S::container, SetupRecord, "IMAGE",

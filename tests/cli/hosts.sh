@@ -196,7 +196,7 @@ cut_connections() { # cut_connections COUNT FILE
     out=$(cat out.txt) err=$(cat err.txt) last="record --host with $1 cuts"
     expect_code 130
     local there
-    there=$(ls -td "$scratch"/*/ | head -n 1)run.stagewright
+    there=$(ls -td "$scratch"/*/ | head -n 1)kept.stagewright
     expect_same "$(spans "$2")" "$(spans "$there")"
     expect_same "$(losses "$2" | cksum)" "$(losses "$there" | cksum)"
     run stagewright runs "$2" --verify
@@ -237,14 +237,14 @@ run stagewright hosts stop
 expect_code 0
 run stagewright hosts jobs --json
 expect_json ended jobs 0 state
-expect_same "$(spans killed.stagewright)" "$(spans "$(ls -td "$scratch"/*/ | head -n 1)run.stagewright")"
+expect_same "$(spans killed.stagewright)" "$(spans "$(ls -td "$scratch"/*/ | head -n 1)kept.stagewright")"
 run stagewright runs killed.stagewright --json
 expect_json 1 runs
 # a run file that was lost comes again from what is kept here
 rm killed.stagewright
 run stagewright hosts attach
 expect_code 130
-expect_same "$(spans killed.stagewright)" "$(spans "$(ls -td "$scratch"/*/ | head -n 1)run.stagewright")"
+expect_same "$(spans killed.stagewright)" "$(spans "$(ls -td "$scratch"/*/ | head -n 1)kept.stagewright")"
 
 # who follows a job may leave it: it goes on
 id=$(stagewright record "${steady[@]}" --steps 1000000 --host test --detach -o left.stagewright 2>/dev/null)
@@ -340,7 +340,7 @@ if [ "${CUTS:-3}" -ge 50 ]; then
         rc=0
         wait $client || rc=$?
         expect_code 130
-        expect_same "$(spans link.stagewright)" "$(spans "$(ls -td "$scratch"/*/ | head -n 1)run.stagewright")"
+        expect_same "$(spans link.stagewright)" "$(spans "$(ls -td "$scratch"/*/ | head -n 1)kept.stagewright")"
     else
         echo "a link that goes down: skipped: $(cat start.log)"
     fi

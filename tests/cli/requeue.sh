@@ -68,3 +68,15 @@ run stagewright hosts fetch "$id"
 run stagewright hosts jobs
 expect_out 'waits for has failed, so it never starts|waits for another job'
 run stagewright hosts stop "$id"
+
+# a node that goes down: the job says so
+"$STAGEWRIGHT" record "${tiny[@]}" --steps 1000000 --slurm no-requeue -o down.stagewright </dev/null >out.txt 2>err.txt &
+client=$!
+expect_that 'steps arrive while it runs' wait_for down.stagewright 5
+scontrol update nodename="$node" state=down reason=test
+rc=0
+wait $client || rc=$?
+err=$(cat err.txt) last='record --slurm, its node down' out=''
+expect_that 'it fails' [ "$rc" -ge 5 ]
+expect_err 'a node went down|NODE FAIL'
+expect_that 'its steps are here' [ "$(steps_in down.stagewright)" -ge 5 ]

@@ -44,7 +44,7 @@ expect_out '^#SBATCH --time=1:00:00$'
 expect_out '^export NCCL_SOCKET_IFNAME=ib0$'
 expect_out '^export GLOO_SOCKET_IFNAME=ib0$'
 expect_out "^export NCCL_DEBUG='\\\$\\(touch pwned\\)'$"
-expect_out '^srun --ntasks=2 --nodes=2 --mpi=none .*--container-image=nvcr.io/nvidia/pytorch:25.01-py3 .*--container-mounts=[^ ]*/big:[^ ]*/big python3 -m torch.distributed.run --nnodes=2 --nproc-per-node=2 --rdzv-backend=c10d --rdzv-id="\$SLURM_JOB_ID" --rdzv-endpoint="\$head:\$port" driver.py'
+expect_out '^srun --ntasks=2 --nodes=2 --mpi=none .*--container-image=nvcr.io/nvidia/pytorch:25.01-py3 .*--container-mounts=[^ ]*/big:[^ ]*/big --container-workdir=[^ ]*/big python3 -m torch.distributed.run --nnodes=2 --nproc-per-node=2 --rdzv-backend=c10d --rdzv-id="\$SLURM_JOB_ID" --rdzv-endpoint="\$head:\$port" driver.py'
 for file in driver.py job.json schedule.csv weights.safetensors; do expect_file big/$file; done
 run stagewright script slurm "${torch[@]}" --container image.sif --launcher srun -o sif
 expect_code 0
@@ -184,6 +184,16 @@ if [ -f "$(dirname "$STAGEWRIGHT")/libstagewright_mpi.so" ]; then
     run stagewright report mpi.stagewright
     expect_out 'processes +2 on '
     expect_out 'network +.*NCCL_DEBUG=WARN'
+    # on both nodes by mpirun; Slurm's PMIx can't serve two nodes that are one computer
+    run stagewright script slurm "${own[@]}" --processes --nodes 2 --launcher mpirun -o two-nodes
+    expect_code 0
+    expect_that 'two nodes' grep -q '^#SBATCH --ntasks-per-node=2$' two-nodes/job.sh
+    run sbatch two-nodes/job.sh
+    run stagewright hosts attach two-nodes/ -o nodes-mpi.stagewright
+    expect_code 0
+    expect_that 'on two nodes' eval 'scontrol show job "$(cat two-nodes/slurm)" | grep -q NumNodes=2'
+    expect_same "$(losses nodes-mpi.stagewright)" "$(losses here.stagewright)"
+    expect_that 'no escapes in the log' eval '! grep -q "$(printf "\\033")" two-nodes/log'
 fi
 
 # PyTorch's ranks on both nodes: they meet at the first one by its name. A script stands in for the interpreter and meets the others itself.

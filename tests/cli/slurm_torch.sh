@@ -16,13 +16,13 @@ run stagewright export own.stagewright --format kineto -o canned
 expect_code 0
 cat >python3 <<'FAKE'
 #!/usr/bin/env bash
-if [ "$1" = ask.py ]; then
+if [ "${1##*/}" = ask.py ]; then
     echo '{"python": "3.13.5", "torch": "2.6.0", "gloo": true, "nccl": false, "gpus": 0}'
     exit
 fi
 say() { printf '{"event": "%s", "rank": %s, %s}\n' "$1" "$RANK" "$2"; }
 [ -s job.json ] || { echo "no job in $PWD"; exit 9; }
-echo "$SLURMD_NODENAME $LOCAL_RANK of $LOCAL_WORLD_SIZE, $WORLD_SIZE in all, to $MASTER_ADDR by ${GLOO_SOCKET_IFNAME:-any}${IN_STEP:+, in a step of its own}" >"place$RANK"
+echo "$SLURMD_NODENAME $LOCAL_RANK of $LOCAL_WORLD_SIZE, $WORLD_SIZE in all, to $MASTER_ADDR by ${GLOO_SOCKET_IFNAME:-any}${IN_STEP:+, in a step of its own}${IN_CONTAINER:+, in a container}" >"place$RANK"
 say ready '"torch": "2.6.0+fake", "python": "3.13.5", "device": "cpu"'
 [ -z "$FAKE_DEAD" ] || [ "$RANK" != 3 ] || { echo 'out of luck'; kill -9 $$; }
 if [ "$RANK" = 3 ]; then
@@ -53,6 +53,26 @@ $node-2 1 of 2, 4 in all, to $node by any"
 run stagewright "${torch[@]}" --slurm nodes=1 --srun export=ALL,IN_STEP=yes -o one.stagewright
 expect_code 0
 expect_that 'under srun' test "$(cat $(find home -name 'place[0-9]') | grep -c 'in a step of its own')" = 4
+
+# in a container of Apptainer, replaced by a script here: the interpreter and each rank, which see the job's folder
+mkdir fake
+cat >fake/apptainer <<FAKE
+#!/bin/sh
+echo "\$@" >>$PWD/apptainer.calls
+while [ "\$2" = --bind ]; do shift 2; done
+shift 2
+IN_CONTAINER=yes exec "\$@"
+FAKE
+chmod +x fake/apptainer
+run env PATH="$PWD/fake:$PATH" "$STAGEWRIGHT" "${torch[@]}" --container image.sif --interface lo --slurm nodes=2 -o boxed.stagewright
+expect_code 0
+expect_that 'in a container' test "$(cat $(find home -name 'place[0-9]') | grep -c 'by lo, in a container')" = 4
+expect_same "$(grep -c -- 'exec --bind /[^ ]*/pytorch image.sif .*driver.py' apptainer.calls)" 4
+run stagewright report boxed.stagewright
+expect_out 'network +interface lo.*NCCL_SOCKET_IFNAME=lo'
+run stagewright "${torch[@]}" --container image.sif -o none.stagewright
+expect_code 4
+expect_err 'apptainer is not on PATH'
 
 # a rank that dies on the other node is named, and no other goes on
 FAKE_DEAD=yes run stagewright "${torch[@]}" --slurm nodes=2 -o dead.stagewright

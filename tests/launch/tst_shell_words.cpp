@@ -38,6 +38,16 @@ private slots:
         for (const std::string& word : words) expected += "[" + word + "]";
         QCOMPARE(saidByShell(all), expected);
         QCOMPARE(saidByShell("exec /bin/sh -c " + shellWord(all)), expected); // twice, as ssh needs it
+        QVERIFY(shellSplit(shellCommand(words)) == words);
+    }
+
+    void wordsOfALine()
+    {
+        using Words = std::vector<std::string>;
+        QVERIFY(shellSplit("  mpiexec -n\t{n} ") == (Words{"mpiexec", "-n", "{n}"}));
+        QVERIFY(shellSplit("a'b c'\"d \\\" e\" '' f\\ g $x") == (Words{"ab cd \" e", "", "f g", "$x"}));
+        QVERIFY(shellSplit("") == Words{});
+        QVERIFY(!shellSplit("a 'b").has_value());
     }
 
     void foldersOfHome()

@@ -1,6 +1,7 @@
 // Options of sbatch, the script, and what Slurm's programs say, in words.
 #include <QtTest/QtTest>
 
+#include "app/launch/shell_words.h"
 #include "app/launch/slurm/slurm_queue.h"
 #include "app/launch/slurm/slurm_script.h"
 
@@ -64,6 +65,52 @@ private slots:
         QVERIFY(toText(script).value().find("\nsrun --ntasks=2 --mpi=pmix --kill-on-bad-exit=0 ") != std::string::npos);
         script.srun = {{"mpi", "pmi2"}};
         QVERIFY(toText(script).value().find("\nsrun --ntasks=2 --kill-on-bad-exit=0 --mpi=pmi2 /bin/") !=
+                std::string::npos);
+    }
+
+    // The words in front of a program, one table for recordings and scripts.
+    void launchers()
+    {
+        const auto words = [](const std::string& launcher, ProcessStart start) {
+            return shellCommand(launcherWords(launcher, start).value());
+        };
+        QVERIFY(words("", {4}) == words("mpirun", {4}));
+        QVERIFY(words("mpirun", {4}).ends_with(" -n 4"));
+        QCOMPARE(words("srun", {4, 2}), std::string("srun --ntasks=4 --nodes=2 --mpi=pmix --kill-on-bad-exit=0"));
+        QCOMPARE(words("srun:pmi2", {4}), std::string("srun --ntasks=4 --mpi=pmi2 --kill-on-bad-exit=0"));
+        QCOMPARE(words("srun", {2, 0, false, {{"mpi", "pmi2"}, {"exclusive", ""}}}),
+                 std::string("srun --ntasks=2 --kill-on-bad-exit=0 --mpi=pmi2 --exclusive"));
+        QCOMPARE(words("jsrun", {6}), std::string("jsrun --np 6"));
+        QCOMPARE(words("custom:run -n {n} '-N {nodes}'", {6, 3}), std::string("run -n 6 '-N 3'"));
+        QVERIFY(!launcherWords("custom: ", {1}).has_value());
+        QCOMPARE(launcherWords("torchrun", {1}).error().code, ErrorCode::Usage);
+        QCOMPARE(shellCommand(oneTaskWords({"--quiet"})),
+                 std::string("srun --nodes=1 --ntasks=1 --overlap --mpi=none --quiet --quiet"));
+        QCOMPARE(shellCommand(apptainerWords("docker://a/b:1", {"/job", "/my prog"}, true)),
+                 std::string("apptainer exec --nv --bind /job --bind '/my prog' docker://a/b:1"));
+        QVERIFY(apptainerWords("a/b:1", {"/job"}, true).empty());
+        QVERIFY(pyxisOptions("x.sif", {"/job"}, {}).empty());
+        QVERIFY(pyxisOptions("a/b:1", {"/job", "/p"}, {{"container-image", "mine"}}) ==
+                (std::vector<SlurmOption>{{"container-mounts", "/job:/job,/p:/p"}, {"container-workdir", "/job"}}));
+    }
+
+    // A container of Slurm's sees the job's folder and the program; without a queue only Apptainer starts one.
+    void containers()
+    {
+        BatchScript script;
+        script.folder = "/shared/job";
+        script.command = {"/opt/sw/bin/stagewright", "record"};
+        script.queued = true;
+        script.container = "a/b:1";
+        QVERIFY(toText(script).value().find("\nsrun --ntasks=1 --mpi=none --kill-on-bad-exit=0 --container-image=a/b:1 "
+                                            "--container-mounts=/shared/job:/shared/job,/opt/sw:/opt/sw "
+                                            "--container-workdir=/shared/job /opt/sw/bin/stagewright record >>log") !=
+                std::string::npos);
+        script.queued = false;
+        QCOMPARE(toText(script).error().code, ErrorCode::Usage);
+        script.container = "a.sif";
+        script.command = {"/usr/bin/stagewright", "record"};
+        QVERIFY(toText(script).value().find("\napptainer exec --bind /shared/job a.sif /usr/bin/stagewright record") !=
                 std::string::npos);
     }
 

@@ -331,6 +331,50 @@ private slots:
         QVERIFY(RunFile::open(path, OpenMode::Read).value()->runs().value().empty());
     }
 
+    // A recorder that was killed anywhere and started again: its stream goes on after the last whole step, with the new
+    // run; one that read what was cut off comes to the same.
+    void aKilledWriterGoesOn()
+    {
+        const std::string both = freshPath();
+        std::filesystem::copy_file(m_source, both);
+        {
+            samples::RecordedShape shape;
+            shape.steps = 3;
+            samples::Recording recording(both, shape);
+            for (int step = 0; step < shape.steps; ++step) QVERIFY(recording.append().has_value());
+            QVERIFY(recording.finish().has_value());
+            QCOMPARE(recording.id(), std::int64_t{2});
+        }
+        const auto reader = RunFile::open(both, OpenMode::Read).value();
+        std::mt19937 random(5);
+        for (int round = 0; round < 12; ++round) {
+            const std::size_t cut = round == 0 ? 0 : round == 1 ? streamHeadBytes : random() % m_stream.size();
+            if (cut > 0 && cut < streamHeadBytes) continue;
+            const std::string path = freshPath(), streamPath = freshPath("stream");
+            std::ofstream(streamPath, std::ios::binary)
+                .write(reinterpret_cast<const char*>(m_stream.data()), static_cast<std::streamsize>(cut));
+            auto replay = StreamReplay::open(path).value();
+            QVERIFY(replay->take(std::span(m_stream).first(cut)).has_value());
+            const std::int64_t whole = replay->taken();
+            auto stream = StepStreamWriter::reopen(streamPath).value();
+            QCOMPARE(static_cast<std::int64_t>(bytesIn(streamPath).size()),
+                     std::max<std::int64_t>(whole, streamHeadBytes));
+            QVERIFY(stream->end(*reader, 2).has_value());
+            replay->rewind();
+            const auto bytes = bytesIn(streamPath);
+            QVERIFY(replay->take(std::span(bytes).subspan(static_cast<std::size_t>(replay->taken()))).has_value());
+            const std::int64_t here = replay->runs().back().here;
+            replay.reset();
+            QCOMPARE(
+                difference(reader->read(2).value(), RunFile::open(path, OpenMode::Read).value()->read(here).value()),
+                QString());
+        }
+        const std::string other = freshPath("stream");
+        std::ofstream(other) << "not a stream of steps, but text";
+        QCOMPARE(StepStreamWriter::reopen(other).error().code, ErrorCode::Unreadable);
+        QVERIFY(StepStreamWriter::reopen(freshPath("stream")).has_value()); // a new one
+    }
+
     // A whole run at once, as from an engine that is imported: the same.
     void wholeRunAtOnce()
     {

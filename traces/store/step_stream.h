@@ -22,7 +22,7 @@ public:
     // Failed where the file is there already or can't be written.
     static Result<std::unique_ptr<StepStreamWriter>> create(const std::string& path);
     // Goes on after the last whole step of a stream whose writer was killed, with other runs; creates it where there is
-    // none. Unreadable where the file is no stream of this version.
+    // none. Unreadable where the file is not a stream of this version.
     static Result<std::unique_ptr<StepStreamWriter>> reopen(const std::string& path);
     ~StepStreamWriter();
 

@@ -154,6 +154,8 @@ Result<std::string> toText(const BatchScript& script)
         text += "# your setup lines\n";
         for (const std::string& line : script.setup) text += line + "\n";
     }
+    if (script.queued && script.tasks > 0 && script.launcher == "mpirun")
+        text += "export NO_COLOR=1 # its processes have a terminal, and write to a file\n";
     text += exportLines(script.environment);
     if (script.python) text += headLines(*script.python);
     text += command + " >>log 2>&1 </dev/null\n";
