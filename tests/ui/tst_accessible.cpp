@@ -100,7 +100,7 @@ private slots:
         QVERIFY(there->state().selected);
         QVERIFY(chart->focusChild() == there);
         // Fewer in view, fewer children; earlier ones become invalid when their run is gone.
-        view->fitSpan({0, span});
+        view->selection().fitTo({0, span});
         QTRY_VERIFY(chart->childCount() < static_cast<int>(slices.size()));
         view->setPanels({});
         QCOMPARE(chart->childCount(), 0);

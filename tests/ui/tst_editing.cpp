@@ -148,12 +148,13 @@ private slots:
             QCoreApplication::sendEvent(view, &move);
         }
         QVERIFY(window.workspace().feature<OrderEditing>()->editor().previewing());
-        QVERIFY(view->preview() != nullptr);
+        QVERIFY(view->scene().preview != nullptr);
         QVERIFY(window.findChild<EditOverlay*>()->ghost() != nullptr); // the order before
-        QCOMPARE(view->preview()->duration, window.workspace().feature<OrderEditing>()->editor().figures().makespan);
+        QCOMPARE(view->scene().preview->duration,
+                 window.workspace().feature<OrderEditing>()->editor().figures().makespan);
         const Schedule shown = window.workspace().feature<OrderEditing>()->editor().shown();
         QTest::mouseRelease(view, Qt::LeftButton, {}, to);
-        QVERIFY(view->preview() == nullptr);
+        QVERIFY(view->scene().preview == nullptr);
         QVERIFY(window.workspace().feature<OrderEditing>()->editor().schedule() == shown);
         QVERIFY(window.findChild<EditOverlay*>()->ghost() == nullptr);
         // Esc: as before.
@@ -324,7 +325,7 @@ private slots:
             QTest::mouseMove(list, chip + QPoint(30, -30));
             QTest::mouseMove(list, there(inView));
         };
-        const QPointF wrong(follower->center().x(), view->rowRect(0, 1)->center().y());
+        const QPointF wrong(follower->center().x(), view->scene().rowRect(0, 1)->center().y());
         const QPointF right(follower->left() + 1, follower->center().y());
         drag(wrong);
         auto* label = view->findChild<QLabel*>(QStringLiteral("dragLabel"));

@@ -26,7 +26,7 @@ private:
     bool hasExcerpt() const { return workspace().shown().view() && workspace().shown().view()->excerpt.has_value(); }
     QPoint pointOf(int rank, Nanos time) const
     {
-        const auto rect = workspace().views().timeline->rowRect(0, rank);
+        const auto rect = workspace().views().timeline->scene().rowRect(0, rank);
         return {static_cast<int>(workspace().views().timeline->axis().toX(time)), static_cast<int>(rect->top() + 6)};
     }
     // The middle of an op of the rank that is in view, by the whole run.

@@ -10,6 +10,7 @@
 #include "app/ui/workspace/workspace.h"
 #include "tests/ui/window_fixture.h"
 #include "traces/analysis/step_context.h"
+#include "widgets/explain/explanation_overlay.h"
 #include "widgets/panel/side_panel.h"
 #include "widgets/plot/plot_widget.h"
 #include "widgets/timeline/timeline_view.h"
@@ -65,7 +66,7 @@ private slots:
         QCOMPARE(m_window->workspace().feature<GapsController>()->gapExplanation()->sentence, expected.sentence);
         const QString text = m_window->workspace().views().side->plainText();
         QVERIFY2(text.contains(QString::fromStdString(expected.sentence).mid(1)), qPrintable(text));
-        const auto notes = m_window->workspace().views().timeline->notes();
+        const auto notes = m_window->workspace().feature<GapsController>()->overlay()->notes();
         QVERIFY(notes && notes->selected);
         QCOMPARE(notes->chain.size(),
                  static_cast<std::size_t>(std::count_if(expected.chain.begin(), expected.chain.end(),
@@ -89,7 +90,7 @@ private slots:
         m_window->workspace().views().timeline->setFocus();
         press(Qt::Key_Escape);
         QCOMPARE(m_window->workspace().feature<GapsController>()->chosenGap(), -1);
-        QVERIFY(!m_window->workspace().views().timeline->notes()->selected);
+        QVERIFY(!m_window->workspace().feature<GapsController>()->overlay()->notes()->selected);
     }
 
     void aCauseMarksItsGaps()
@@ -103,7 +104,9 @@ private slots:
         press(Qt::Key_Space);
         const auto drains = std::count_if(shown.gaps.begin(), shown.gaps.end(),
                                           [](const Gap& gap) { return gap.cause == IdleCause::Drain; });
-        QTRY_COMPARE(static_cast<std::ptrdiff_t>(m_window->workspace().views().timeline->notes()->gaps.size()), drains);
+        QTRY_COMPARE(static_cast<std::ptrdiff_t>(
+                         m_window->workspace().feature<GapsController>()->overlay()->notes()->gaps.size()),
+                     drains);
         QTRY_VERIFY(button(QStringLiteral("Drain"))->isChecked());
         QTRY_VERIFY(button(QStringLiteral("Drain"))->hasFocus()); // recreated, and still focused
         m_window->workspace().views().timeline->setFocus();
@@ -113,7 +116,7 @@ private slots:
             IdleCause::Drain);
         press(Qt::Key_Escape);
         press(Qt::Key_Escape);
-        QVERIFY(m_window->workspace().views().timeline->notes()->gaps.empty());
+        QVERIFY(m_window->workspace().feature<GapsController>()->overlay()->notes()->gaps.empty());
     }
 
     void aClickOnIdleTimeExplainsIt()
@@ -156,15 +159,15 @@ private slots:
         QVERIFY(m_window->workspace().actions()["slack"]->isEnabled());
         press(Qt::Key_S, Qt::ControlModifier | Qt::ShiftModifier);
         QVERIFY(m_window->workspace().actions()["slack"]->isChecked());
-        QTRY_VERIFY(m_window->workspace().views().timeline->notes() &&
-                    m_window->workspace().views().timeline->notes()->slack);
+        QTRY_VERIFY(m_window->workspace().feature<GapsController>()->overlay()->notes() &&
+                    m_window->workspace().feature<GapsController>()->overlay()->notes()->slack);
         const StepContext context(*timeline, 0);
         for (const OpSlack& op : context.slack())
-            QCOMPARE((*m_window->workspace().views().timeline->notes()->slack)[op.span], op.slack);
+            QCOMPARE((*m_window->workspace().feature<GapsController>()->overlay()->notes()->slack)[op.span], op.slack);
         m_window->workspace().viewState()->select({0, WindowFixture::spanOf(*timeline, "0F0")});
         QTRY_VERIFY(m_window->workspace().views().side->plainText().contains(QStringLiteral("Slack: 0 units")));
         press(Qt::Key_S, Qt::ControlModifier | Qt::ShiftModifier);
-        QVERIFY(!m_window->workspace().views().timeline->notes()->slack);
+        QVERIFY(!m_window->workspace().feature<GapsController>()->overlay()->notes()->slack);
     }
 
     void whatIfIsAnsweredByKeyboard()

@@ -121,7 +121,7 @@ class TestFirstLook : public QObject {
         QTRY_VERIFY(tree()->hasFocus());
     }
     static void press(int key, Qt::KeyboardModifiers modifiers = {}) { WindowFixture::press(key, modifiers); }
-    double rowHeight() const { return m_window->workspace().views().timeline->layout().metrics.height; }
+    double rowHeight() const { return m_window->workspace().views().timeline->scene().rows.metrics.height; }
     void wheel(int notches, Qt::KeyboardModifiers modifiers)
     {
         TimelineView* view = m_window->workspace().views().timeline;
@@ -530,7 +530,7 @@ private slots:
         m_window->resize(2560, 1440);
         QTRY_VERIFY(rowHeight() > 64);
         // all rows visible
-        QVERIFY(m_window->workspace().views().timeline->contentHeight() <=
+        QVERIFY(m_window->workspace().views().timeline->scene().contentHeight() <=
                 m_window->workspace().views().timeline->height() + 1);
         m_window->resize(1600, 1000);
         QTRY_COMPARE(rowHeight(), 48.0);

@@ -143,7 +143,7 @@ private slots:
         const auto [time, slice] = opOfStep(2, other);
         QCOMPARE(panel().ranks[2].compute.spanOf(slice), noSpan);
         m_window->workspace().viewState()->setVisible({time - 20'000'000, time + 20'000'000});
-        const auto rect = m_window->workspace().views().timeline->rowRect(0, 2);
+        const auto rect = m_window->workspace().views().timeline->scene().rowRect(0, 2);
         QVERIFY(rect.has_value());
         const Axis axis = m_window->workspace().views().timeline->axis();
         const QPoint at(static_cast<int>(axis.toX(time)), static_cast<int>(rect->top() + 6));
@@ -284,7 +284,7 @@ private slots:
         for (const FormatInfo* format : formats->formats()) QVERIFY(format->order);
         formats->reject();
         // Busy time is ink; the op under the pointer is unknown until a click reads the part around it.
-        const auto row = window.workspace().views().timeline->rowRect(0, 0);
+        const auto row = window.workspace().views().timeline->scene().rowRect(0, 0);
         QVERIFY(row.has_value());
         QVERIFY(QTest::qWaitFor([&] { return !window.workspace().views().timeline->showsDraft(); }, 60000));
         QSet<QRgb> colours;

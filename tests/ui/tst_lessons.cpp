@@ -511,7 +511,7 @@ private slots:
         window.workspace().feature<LessonController>()->start(m_file, false, 1);
         QVERIFY(ready(window));
         // rank 1 waits for its first forward
-        emit window.workspace().views().timeline->idleClicked(0, 1, rankShare / 2);
+        emit window.workspace().views().timeline->selection().idleClicked(0, 1, rankShare / 2);
         QTRY_VERIFY_WITH_TIMEOUT(window.workspace().feature<LessonController>()->gapCard() != nullptr, 20000);
         QVERIFY(window.workspace().feature<LessonController>()->gapCard()->findChildren<QLabel*>().size() >= 2);
     }

@@ -316,7 +316,7 @@ private slots:
                 if (list->model()->index(row, 0).data().toString() == QLatin1String(op))
                     chip = list->model()->index(row, 0);
             QVERIFY2(chip.isValid(), op);
-            const auto row = view->rowRect(0, op[0] - '0');
+            const auto row = view->scene().rowRect(0, op[0] - '0');
             QVERIFY2(row.has_value(), op);
             const QPoint from = list->viewport()->mapTo(&window, list->visualRect(chip).center());
             const QPoint to = view->mapTo(&window, QPoint(static_cast<int>(view->axis().toX(5 * rankShare)),

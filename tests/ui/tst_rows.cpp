@@ -97,10 +97,10 @@ private slots:
         QVERIFY(!action("pinRank")->isEnabled());
         QTest::keyClick(view, Qt::Key_Down, Qt::AltModifier);
         QTest::keyClick(view, Qt::Key_Down, Qt::AltModifier);
-        QCOMPARE(view->cursorRow(), 1);
+        QCOMPARE(view->rowCursor().row(), 1);
         QTest::keyClick(view, Qt::Key_P, Qt::ShiftModifier);
         QCOMPARE(rows().pinned, std::set<int>{1});
-        QCOMPARE(view->cursorRow(), 0); // the mark stays on its rank
+        QCOMPARE(view->rowCursor().row(), 0); // the mark stays on its rank
         QVERIFY(action("pinRank")->isChecked());
         QTest::keyClick(view, Qt::Key_Down, Qt::AltModifier);
         QTest::keyClick(view, Qt::Key_Down, Qt::AltModifier);
@@ -127,16 +127,16 @@ private slots:
     {
         open({"1f1b"}, 80, 4);
         TimelineView* view = m_window->workspace().views().timeline;
-        QCOMPARE(view->layout().rows.size(), std::size_t(10));
+        QCOMPARE(view->scene().rows.rows.size(), std::size_t(10));
         QVERIFY(action("groupAuto")->isChecked());
         action("groupNone")->trigger();
-        QCOMPARE(view->layout().rows.size(), std::size_t(80));
+        QCOMPARE(view->scene().rows.rows.size(), std::size_t(80));
         action("groupOf32")->trigger();
-        QCOMPARE(view->layout().rows.size(), std::size_t(3));
-        view->setCursorRow(1);
+        QCOMPARE(view->scene().rows.rows.size(), std::size_t(3));
+        view->rowCursor().set(1);
         QVERIFY(action("openGroup")->isEnabled());
         QTest::keyClick(view, Qt::Key_Return, Qt::ShiftModifier);
-        QCOMPARE(view->layout().rows.size(), std::size_t(35));
+        QCOMPARE(view->scene().rows.rows.size(), std::size_t(35));
         QMenu menu;
         m_window->workspace().feature<RowsController>()->fillRowMenu(menu, 1);
         QVERIFY(menu.actions().contains(action("openGroup")) && menu.actions().contains(action("pinRank")));
@@ -145,7 +145,7 @@ private slots:
         QVERIFY(gap.actions().size() > 5);
         again();
         open({"1f1b"}, 80, 4);
-        QCOMPARE(m_window->workspace().views().timeline->layout().rows.size(), std::size_t(35));
+        QCOMPARE(m_window->workspace().views().timeline->scene().rows.rows.size(), std::size_t(35));
     }
 
     // What a job's traces say of its ranks: hosts, dimensions, what its kernels are and what they were launched for.
@@ -170,7 +170,7 @@ private slots:
         QVERIFY(action("groupHost")->isEnabled() && action("groupPipeline")->isEnabled() &&
                 !action("groupTensor")->isEnabled());
         action("groupHost")->trigger();
-        QCOMPARE(view->layout().rows.size(), std::size_t(2));
+        QCOMPARE(view->scene().rows.rows.size(), std::size_t(2));
         action("groupNone")->trigger();
         QVERIFY(action("kernelClasses")->isEnabled() && !view->panels().front()->byClass);
         action("kernelClasses")->trigger();

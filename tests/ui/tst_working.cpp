@@ -28,8 +28,10 @@
 #include "app/ui/workspace/workspace.h"
 #include "tests/ui/window_fixture.h"
 #include "widgets/console/sql_console.h"
+#include "widgets/notes/flags_overlay.h"
 #include "widgets/notes/notes_panel.h"
 #include "widgets/preferences/preferences.h"
+#include "widgets/search/finds_overlay.h"
 #include "widgets/search/search_panel.h"
 #include "widgets/timeline/timeline_view.h"
 
@@ -74,7 +76,7 @@ private slots:
         m_window->workspace().viewState()->select({0, span("2F3")});
         action("addNote")->trigger();
         QVERIFY(notes.passing().has_value());
-        QCOMPARE(m_window->workspace().views().timeline->flags()->notes.size(), std::size_t(1));
+        QCOMPARE(m_window->workspace().feature<NotesController>()->flags()->flags().size(), std::size_t(1));
         QVERIFY(stored(path).empty()); // a temporary note is not stored
         action("keepNote")->trigger();
         QVERIFY(!notes.passing());
@@ -84,7 +86,8 @@ private slots:
         // Its text, in the list.
         notes.changeText(m_window->workspace().shown().ref(), 1, QStringLiteral("waits for rank 1"));
         QTRY_COMPARE_WITH_TIMEOUT(stored(path)[0].text, std::string("waits for rank 1"), 20000);
-        QCOMPARE(m_window->workspace().views().timeline->flags()->notes[0].text, QStringLiteral("waits for rank 1"));
+        QCOMPARE(m_window->workspace().feature<NotesController>()->flags()->flags()[0].text,
+                 QStringLiteral("waits for rank 1"));
         // A range.
         m_window->workspace().viewState()->setAreas({{{0, 5 * rankShare}, 1, 2}});
         action("keepNote")->trigger();
@@ -94,14 +97,15 @@ private slots:
         // Undo to the start, redo to the end.
         while (notes.undoStack()->canUndo()) action("undo")->trigger();
         QTRY_VERIFY_WITH_TIMEOUT(stored(path).empty(), 20000);
-        QVERIFY(m_window->workspace().views().timeline->flags() == nullptr);
+        QVERIFY(m_window->workspace().feature<NotesController>()->flags()->flags().empty());
         while (notes.undoStack()->canRedo()) action("redo")->trigger();
         QTRY_VERIFY_WITH_TIMEOUT(stored(path).size() == 2, 20000);
         // The flag is drawn, and a click on it selects the note, which Delete removes.
         QVERIFY(WindowFixture::settle(*m_window));
         const auto rect = m_window->workspace().views().timeline->rectOf({0, span("2F3")});
         const QPoint flag(static_cast<int>(rect->left()) + 8, static_cast<int>(rect->top()) - 12);
-        QCOMPARE(m_window->workspace().views().timeline->flagAt(flag), 0);
+        QVERIFY(m_window->workspace().feature<NotesController>()->flags()->flagAt(flag) != nullptr);
+        QCOMPARE(m_window->workspace().feature<NotesController>()->flags()->flagAt(flag)->number, 0);
         const QImage picture = m_window->workspace().views().timeline->grab().toImage();
         const double ratio = picture.devicePixelRatio();
         QCOMPARE(picture.pixelColor(static_cast<int>((rect->left() + 8) * ratio),
@@ -129,7 +133,7 @@ private slots:
         QTRY_VERIFY_WITH_TIMEOUT(m_window->workspace().shown().ref().id == 2 && WindowFixture::settle(*m_window),
                                  20000);
         QTRY_VERIFY_WITH_TIMEOUT(m_window->workspace().feature<NotesController>()->notes({path, 2}).size() == 1, 20000);
-        QVERIFY(m_window->workspace().views().timeline->flags()->notes[0].carried);
+        QVERIFY(m_window->workspace().feature<NotesController>()->flags()->flags()[0].carried);
         // Changed, it becomes this run's own.
         emit m_window->workspace().feature<NotesController>()->panel()->model()->edited(0, QStringLiteral("here too"));
         QTRY_VERIFY_WITH_TIMEOUT(stored(path, 2).size() == 1, 20000);
@@ -208,7 +212,7 @@ private slots:
         m_window->workspace().feature<SqlController>()->chooseRow(1);
         QCOMPARE(m_window->workspace().viewState()->selected().span, span("2F3"));
         m_window->workspace().feature<SqlController>()->showAllRows();
-        QCOMPARE(m_window->workspace().views().timeline->flags()->hits->size(), std::size_t(2));
+        QCOMPARE(m_window->workspace().feature<SearchController>()->overlay().finds().hits->size(), std::size_t(2));
         // By rank and name only, and by rank and start.
         ask("SELECT rank, name FROM spans WHERE run=1 AND name='3B0'");
         m_window->workspace().feature<SqlController>()->chooseRow(0);
@@ -279,11 +283,9 @@ private slots:
         away();
         m_window->workspace().feature<SqlController>()->showAllRows();
         QCOMPARE(m_window->workspace().shown().tool(), Shown::Tool::None);
-        QVERIFY(m_window->workspace().views().timeline->flags() &&
-                m_window->workspace().views().timeline->flags()->hits);
+        QVERIFY(m_window->workspace().feature<SearchController>()->overlay().finds().hits);
         away(); // marks of the run are not those of another picture's ops
-        QVERIFY(!m_window->workspace().views().timeline->flags() ||
-                !m_window->workspace().views().timeline->flags()->hits);
+        QVERIFY(!m_window->workspace().feature<SearchController>()->overlay().finds().hits);
         m_window->workspace().shown().setTool(Shown::Tool::None);
     }
 
@@ -313,7 +315,7 @@ private slots:
         SearchController& search = *m_window->workspace().feature<SearchController>();
         m_window->workspace().feature<OpFinding>()->find(QStringLiteral("rank:2 W"));
         QCOMPARE(search.hits().size(), std::size_t(8));
-        QCOMPARE(m_window->workspace().views().timeline->flags()->hits->size(), std::size_t(8));
+        QCOMPARE(m_window->workspace().feature<SearchController>()->overlay().finds().hits->size(), std::size_t(8));
         const SpanId first = m_window->workspace().viewState()->selected().span;
         m_window->workspace().feature<OpFinding>()->find(QStringLiteral("rank:2 W"));
         QVERIFY(m_window->workspace().viewState()->selected().span != first);
@@ -332,9 +334,7 @@ private slots:
         QCOMPARE(m_window->workspace().viewState()->selected().span, span("3F1"));
         m_window->workspace().feature<OpFinding>()->find(QStringLiteral("nothing like it"));
         QVERIFY(search.hits().empty());
-        QVERIFY(m_window->workspace().views().timeline->flags() == nullptr ||
-                m_window->workspace().views().timeline->flags()->hits == nullptr ||
-                m_window->workspace().views().timeline->flags()->hits->empty());
+        QVERIFY(m_window->workspace().feature<SearchController>()->overlay().finds().hits == nullptr);
         m_window->workspace().feature<OpFinding>()->find(QString());
         QVERIFY(search.hits().empty());
     }
@@ -552,7 +552,7 @@ private slots:
             QVERIFY(page != nullptr);
             QStringList texts;
             for (const QLabel* label : page->findChildren<QLabel*>()) texts << label->text();
-            for (const KeyBinding& binding : keyMap(m_window->workspace().views().timeline->keyMap()))
+            for (const KeyBinding& binding : keyMap(m_window->workspace().views().timeline->input().keyMap()))
                 QVERIFY2(texts.contains(binding.title), qPrintable(binding.title));
             showKeys(m_window->workspace());
             QTRY_VERIFY(m_window->findChild<QDialog*>(QStringLiteral("keyMap")) == nullptr);

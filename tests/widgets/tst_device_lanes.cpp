@@ -150,7 +150,7 @@ private slots:
         // in the order of numbers; ranges nest
         QCOMPARE(lanes, (QStringList{"stream 7", "stream 20", "stream 7, copies", "thread 11", "thread 11"}));
         QVERIFY(rank.lanes[0].data.look() == LaneLook::Classes && rank.lanes[3].data.look() == LaneLook::Ranges);
-        const RowPlace& place = shown.view.layout().rows[0];
+        const RowPlace& place = shown.view.scene().rows.rows[0];
         QVERIFY(place.device && place.lanePitch >= 14 && place.lanes == 5); // names fit
         QCOMPARE(*rank.deviceBusy, 0.9);                                    // from 100 to 1000 µs of 1000
         // as rows and groups print it, not the 0 of ops that the trace has not
@@ -237,7 +237,7 @@ private slots:
             QCOMPARE(at("ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)"), theme->of(KernelClass::Collective).fill);
             QCOMPARE(at("Memset (Device)"), theme->of(KernelClass::Fill).fill);
             QCOMPARE(at("layer 1"), theme->ranges[rangeInkOf("layer 1")].fill);
-            const RowPlace& bar = shown.view.layout().rows[0];
+            const RowPlace& bar = shown.view.scene().rows.rows[0];
             const double y = rulerHeight + bar.top + bar.height / 2;
             QCOMPARE(image.pixelColor(static_cast<int>(shown.view.axis().toX(650 * us)), static_cast<int>(y)),
                      theme->of(KernelClass::Collective).fill);

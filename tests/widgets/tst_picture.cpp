@@ -31,11 +31,11 @@ class TestPicture : public QObject {
         const TimelineView* view = &m_view;
         const Legend* legend = &m_legend;
         c.parts.push_back({PicturePart::Role::View, QStringLiteral("Timeline"),
-                           [view](double) { return view->contentHeight(); }, true,
+                           [view](double) { return view->scene().contentHeight(); }, true,
                            [view](QPainter& p, const QRectF& r, const PaintRequest& q) {
                                view->paintTo(p, r, q.theme, PaintedMarks{false, q.selection, q.notes});
                            },
-                           view->visibleSlices()});
+                           view->scene().visibleSlices()});
         c.parts.push_back(
             {PicturePart::Role::Legend,
              {},

@@ -14,7 +14,7 @@
 #include "widgets/timeline/legend.h"
 #include "widgets/timeline/list_place.h"
 #include "widgets/timeline/span_card.h"
-#include "widgets/timeline/timeline_marks.h"
+#include "widgets/timeline/selection_overlay.h"
 #include "widgets/timeline/timeline_painter.h"
 
 using namespace stagewright;
@@ -209,7 +209,7 @@ private slots:
         QImage before = painted(scene), after = before;
         scene.selected = {0, gather};
         QPainter painter(&after);
-        paintMarks(painter, scene, Theme::light());
+        SelectionOverlay(nullptr).paint(painter, scene, Theme::light());
         painter.end();
         const QRectF op = *scene.rectOf({0, edges.front().to});
         bool arrow = false;

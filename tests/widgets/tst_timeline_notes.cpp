@@ -2,6 +2,7 @@
 #include <QtTest>
 
 #include "painted_timeline.h"
+#include "widgets/explain/explanation_overlay.h"
 
 using namespace stagewright;
 
@@ -33,14 +34,16 @@ private slots:
     void marksGapsAndNothingElse()
     {
         samples::PaintedTimeline shown(twoRanks());
+        ExplanationOverlay marks(nullptr);
+        shown.view.add(&marks);
         const QRectF before = shown.rectOf(0), after = shown.rectOf(1);
         const QPoint inGap(static_cast<int>((before.right() + after.left()) / 2), static_cast<int>(before.top() + 8));
         for (const Theme* theme : themes) {
-            shown.view.setNotes(nullptr);
+            marks.set(nullptr);
             const QImage plain = shown.painted(*theme);
             auto notes = std::make_shared<TimelineNotes>();
             notes->gaps = {{0, {10 * ms, 40 * ms}}};
-            shown.view.setNotes(notes);
+            marks.set(notes);
             const QImage marked = shown.painted(*theme);
             QVERIFY(plain.pixelColor(inGap) != marked.pixelColor(inGap));
             QCOMPARE(plain.pixelColor(before.center().toPoint()), marked.pixelColor(before.center().toPoint()));
@@ -51,7 +54,7 @@ private slots:
             notes = std::make_shared<TimelineNotes>();
             for (Nanos i = 0; i < 100'000; ++i)
                 notes->gaps.push_back({0, {10 * ms + i * 300, 10 * ms + i * 300 + 200}});
-            shown.view.setNotes(notes);
+            marks.set(notes);
             QVERIFY(shown.painted(*theme).pixelColor(inGap) != plain.pixelColor(inGap));
         }
     }
@@ -59,19 +62,21 @@ private slots:
     void drawsTheChainToTheRoot()
     {
         samples::PaintedTimeline shown(twoRanks());
+        ExplanationOverlay marks(nullptr);
+        shown.view.add(&marks);
         shown.state.setShowsCriticalPath(false);
         for (const Theme* theme : themes) {
             auto notes = std::make_shared<TimelineNotes>();
             notes->selected = GapNote{0, {10 * ms, 40 * ms}};
             notes->chain = {3, 2, 0};
-            shown.view.setNotes(nullptr);
+            marks.set(nullptr);
             const int red = ofColour(shown.painted(*theme), theme->critical);
-            shown.view.setNotes(notes);
+            marks.set(notes);
             const QImage marked = shown.painted(*theme);
             QVERIFY(ofColour(marked, theme->critical) > red + 100);
             notes = std::make_shared<TimelineNotes>(*notes); // for a long chain the root, not the last arrow
             for (int i = 0; i < 400; ++i) notes->chain.insert(notes->chain.begin(), {3, 2});
-            shown.view.setNotes(notes);
+            marks.set(notes);
             const QRectF start = shown.rectOf(0);
             QCOMPARE(shown.painted(*theme).pixelColor(static_cast<int>(start.center().x()),
                                                       static_cast<int>(start.top()) - 1),
@@ -88,13 +93,15 @@ private slots:
     void opsFadeWithTheirSlack()
     {
         samples::PaintedTimeline shown(twoRanks());
+        ExplanationOverlay marks(nullptr);
+        shown.view.add(&marks);
         for (const Theme* theme : themes) {
             auto notes = std::make_shared<TimelineNotes>();
             notes->slack = std::make_shared<const std::vector<Nanos>>(std::vector<Nanos>{0, 5 * ms, 10 * ms, -1});
             notes->mostSlack = 10 * ms;
-            shown.view.setNotes(nullptr);
+            marks.set(nullptr);
             const QImage plain = shown.painted(*theme);
-            shown.view.setNotes(notes);
+            marks.set(notes);
             const QImage faded = shown.painted(*theme);
             const auto distance = [&](const QImage& image, SpanId span) {
                 const QRectF rect = shown.rectOf(span);
@@ -113,7 +120,7 @@ private slots:
     void aClickOnIdleTimeIsTold()
     {
         samples::PaintedTimeline shown(twoRanks());
-        QSignalSpy idle(&shown.view, &TimelineView::idleClicked);
+        QSignalSpy idle(&shown.view.selection(), &SelectionOverlay::idleClicked);
         const QRectF before = shown.rectOf(0), after = shown.rectOf(1);
         QTest::mouseClick(&shown.view, Qt::LeftButton, {},
                           QPointF((before.right() + after.left()) / 2, before.center().y()).toPoint());

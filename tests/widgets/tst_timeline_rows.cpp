@@ -117,7 +117,7 @@ private slots:
 
 private:
     void setRows(const std::function<void(RowSettings&)>& change);
-    int rowOfRank(int rank) const { return m_view->layout().rowOf(0, rank); }
+    int rowOfRank(int rank) const { return m_view->scene().rows.rowOf(0, rank); }
     QImage painted(double ratio, const Theme& theme) const;
 
     std::unique_ptr<ViewState> m_state;
@@ -301,13 +301,13 @@ void TestTimelineRows::thousandRanksAreReadable()
 {
     m_view->resize(1284, 900);
     m_view->setRun(manyRanks(1024));
-    QCOMPARE(m_view->layout().rows.size(), std::size_t(32));
-    QVERIFY(m_view->contentHeight() <= 900); // all in view at once
+    QCOMPARE(m_view->scene().rows.rows.size(), std::size_t(32));
+    QVERIFY(m_view->scene().contentHeight() <= 900); // all in view at once
     QVERIFY(m_view->statusText().contains(QStringLiteral("1024 ranks")));
     for (const Theme* theme : {&Theme::light(), &Theme::darkTheme()}) {
         for (const double ratio : {1.0, 1.5, 2.0}) {
             const QImage image = painted(ratio, *theme);
-            const RowPlace& row = m_view->layout().rows[5];
+            const RowPlace& row = m_view->scene().rows.rows[5];
             const double y = rulerHeight + row.top;
             const auto pixel = [&](Nanos t, double at) {
                 return image.pixelColor(static_cast<int>(m_view->axis().toX(t) * ratio),
@@ -328,19 +328,19 @@ void TestTimelineRows::groupsOpenInPlace()
 {
     m_view->setRun(manyRanks(1024));
     QSignalSpy laidOut(m_view.get(), &TimelineView::rowsLaidOut);
-    const double before = m_view->layout().rows[2].top;
-    m_view->toggleGroup(2);
+    const double before = m_view->scene().rows.rows[2].top;
+    toggleGroup(*m_state, m_view->scene(), 2);
     QCOMPARE(laidOut.count(), 1);
-    QCOMPARE(m_view->layout().rows.size(), std::size_t(64));
-    QCOMPARE(m_view->layout().rows[2].top, before); // it stays where it was
-    QCOMPARE(m_view->layout().rows[3].kind, RowKind::Rank);
-    QCOMPARE(m_view->layout().rows[3].rankIndex, 64);
+    QCOMPARE(m_view->scene().rows.rows.size(), std::size_t(64));
+    QCOMPARE(m_view->scene().rows.rows[2].top, before); // it stays where it was
+    QCOMPARE(m_view->scene().rows.rows[3].kind, RowKind::Rank);
+    QCOMPARE(m_view->scene().rows.rows[3].rankIndex, 64);
     // An op in a folded group comes into view by opening it.
     const SpanRef ref{0, samples::spanOf(*m_view->panels()[0]->timeline, "500F3")};
     QVERIFY(ref.span != noSpan);
-    QCOMPARE(m_view->layout().rows[static_cast<std::size_t>(rowOfRank(500))].kind, RowKind::Group);
-    m_view->ensureVisible(ref);
-    QCOMPARE(m_view->layout().rows[static_cast<std::size_t>(rowOfRank(500))].kind, RowKind::Rank);
+    QCOMPARE(m_view->scene().rows.rows[static_cast<std::size_t>(rowOfRank(500))].kind, RowKind::Group);
+    m_view->selection().show(ref);
+    QCOMPARE(m_view->scene().rows.rows[static_cast<std::size_t>(rowOfRank(500))].kind, RowKind::Rank);
     const auto rect = m_view->rectOf(ref);
     QVERIFY(rect && QRectF(m_view->rect()).contains(rect->center()));
     QCOMPARE(m_view->spanAt(QPointF(rect->left() + 5, rect->center().y())), ref);
@@ -362,7 +362,7 @@ void TestTimelineRows::pinnedRanksStay()
     const Theme& theme = Theme::named(dark);
     m_view->setRun(manyRanks(40));
     setRows([](RowSettings& rows) { rows.pinned = {9}; });
-    QCOMPARE(m_view->layout().pinned, 1);
+    QCOMPARE(m_view->scene().rows.pinned, 1);
     const SpanRef pinned{0, samples::spanOf(*m_view->panels()[0]->timeline, "9F2")};
     const auto before = m_view->rectOf(pinned);
     QVERIFY(before);
@@ -388,12 +388,12 @@ void TestTimelineRows::pinnedRanksStay()
 void TestTimelineRows::foldedRanksAreThin()
 {
     m_view->setRun(samples::simulated("1f1b"));
-    const double whole = m_view->layout().height;
+    const double whole = m_view->scene().rows.height;
     setRows([](RowSettings& rows) { rows.collapsed = {1}; });
-    const RowPlace& row = m_view->layout().rows[1];
+    const RowPlace& row = m_view->scene().rows.rows[1];
     QCOMPARE(row.kind, RowKind::Collapsed);
     QVERIFY(row.height < 8 && row.track == 0);
-    QVERIFY(m_view->layout().height < whole - 40);
+    QVERIFY(m_view->scene().rows.height < whole - 40);
     const SpanRef ref{0, samples::spanOf(*m_view->panels()[0]->timeline, "1F2")};
     const auto rect = m_view->rectOf(ref);
     QVERIFY(rect);
@@ -405,12 +405,12 @@ void TestTimelineRows::foldedRanksAreThin()
 void TestTimelineRows::tracksHideByRank()
 {
     m_view->setRun(samples::simulated("1f1b"));
-    QVERIFY(m_view->layout().rows[2].track > 0);
+    QVERIFY(m_view->scene().rows.rows[2].track > 0);
     setRows([](RowSettings& rows) { rows.trackless = {2}; });
-    QCOMPARE(m_view->layout().rows[2].track, 0.0);
-    QVERIFY(m_view->layout().rows[1].track > 0);
+    QCOMPARE(m_view->scene().rows.rows[2].track, 0.0);
+    QVERIFY(m_view->scene().rows.rows[1].track > 0);
     m_state->setShowsCommunication(false);
-    QCOMPARE(m_view->layout().rows[1].track, 0.0);
+    QCOMPARE(m_view->scene().rows.rows[1].track, 0.0);
 }
 
 void TestTimelineRows::kernelsStandUnderTheirOp()
@@ -419,8 +419,8 @@ void TestTimelineRows::kernelsStandUnderTheirOp()
     const auto& panel = *m_view->panels()[0];
     QCOMPARE(panel.ranks[0].lanes.size(), std::size_t(5)); // three kernels, a copy, a wait
     QCOMPARE(panel.ranks[0].workLanes(), 4);
-    QCOMPARE(m_view->layout().rows[0].lanes, 4); // waits are idle time: shown on request
-    QCOMPARE(m_view->layout().rows[1].lanes, 0);
+    QCOMPARE(m_view->scene().rows.rows[0].lanes, 4); // waits are idle time: shown on request
+    QCOMPARE(m_view->scene().rows.rows[1].lanes, 0);
     const Slice& kernel = panel.ranks[0].lanes[0].data.slices()[0];
     QCOMPARE(kernel.opKind(), OpKind::InputGrad); // of the op that launched it
     QCOMPARE(kernel.microbatchOr(-1), 3);
@@ -432,10 +432,10 @@ void TestTimelineRows::kernelsStandUnderTheirOp()
     QVERIFY2(m_view->cardOf(ref).plain().contains(QStringLiteral("Launched by: 0I3")),
              qPrintable(m_view->cardOf(ref).plain()));
     setRows([](RowSettings& rows) { rows.waits = true; });
-    QCOMPARE(m_view->layout().rows[0].lanes, 5);
+    QCOMPARE(m_view->scene().rows.rows[0].lanes, 5);
     setRows([](RowSettings& rows) { rows.lanes = false; });
-    QCOMPARE(m_view->layout().rows[0].lanes, 1);
-    QCOMPARE(m_view->layout().rows[0].firstLane, 4);
+    QCOMPARE(m_view->scene().rows.rows[0].lanes, 1);
+    QCOMPARE(m_view->scene().rows.rows[0].firstLane, 4);
     QVERIFY(!m_view->rectOf(ref));
 }
 
@@ -449,7 +449,7 @@ void TestTimelineRows::fiftyKernelsNeverOverlap()
     m_view->resize(1284, 500);
     m_view->setRun(withKernels(50));
     const auto& rank = m_view->panels()[0]->ranks[0];
-    QCOMPARE(m_view->layout().rows[0].lanes, 51);
+    QCOMPARE(m_view->scene().rows.rows[0].lanes, 51);
     const QImage image = painted(ratio, theme);
     std::vector<QRectF> rects;
     for (const PanelLane& lane : rank.lanes) {
@@ -465,7 +465,7 @@ void TestTimelineRows::fiftyKernelsNeverOverlap()
                  theme.of(OpKind::InputGrad).fill);
     }
     QCOMPARE(rects.size(), std::size_t(50));
-    QVERIFY(m_view->layout().rows[1].top >= m_view->layout().rows[0].bottom());
+    QVERIFY(m_view->scene().rows.rows[1].top >= m_view->scene().rows.rows[0].bottom());
 }
 
 void TestTimelineRows::namesAreBrief()
@@ -481,17 +481,17 @@ void TestTimelineRows::namesAreBrief()
 void TestTimelineRows::areasOutliveFolding()
 {
     m_view->setRun(manyRanks(1024));
-    m_view->toggleGroup(0);
+    toggleGroup(*m_state, m_view->scene(), 0);
     m_state->setAreas({{{0, 5000}, 3, 5}}); // ranks 3, 4, 5
-    const Aggregation open = m_view->aggregation();
+    const Aggregation open = m_view->selection().aggregation();
     QCOMPARE(open.rows, 3);
     QCOMPARE(open.busy, Nanos(4000 + 5000 + 5000));
-    m_view->toggleGroup(0);
+    toggleGroup(*m_state, m_view->scene(), 0);
     QCOMPARE(m_state->areas().size(), std::size_t(1));
-    QCOMPARE(m_view->aggregation().busy, open.busy);
-    QCOMPARE(m_view->chosenRanks(), (std::vector<int>{3, 4, 5}));
+    QCOMPARE(m_view->selection().aggregation().busy, open.busy);
+    QCOMPARE(m_view->rowCursor().chosenRanks(), (std::vector<int>{3, 4, 5}));
     setRows([](RowSettings& rows) { rows.pinned = {4}; });
-    QCOMPARE(m_view->aggregation().busy, open.busy);
+    QCOMPARE(m_view->selection().aggregation().busy, open.busy);
     setRows([](RowSettings& rows) { rows.grouping = Grouping::Busy; }); // other ranks would be under it
     QVERIFY(m_state->areas().empty());
 }
@@ -500,24 +500,25 @@ void TestTimelineRows::gutterByKeysAndMouse()
 {
     m_view->setRun(manyRanks(1024));
     m_view->setFocus();
-    QCOMPARE(m_view->cursorRow(), -1);
-    m_view->moveCursor(1);
-    QCOMPARE(m_view->cursorRow(), 0);
-    m_view->moveCursor(1);
-    m_view->moveCursor(-5);
-    QCOMPARE(m_view->cursorRow(), 0);
-    QVERIFY2(m_view->rowText(0).contains(QStringLiteral("Ranks 0–31")) &&
-                 m_view->rowText(0).contains(QStringLiteral("folded")),
-             qPrintable(m_view->rowText(0)));
-    QCOMPARE(m_view->chosenRanks().size(), std::size_t(32));
+    QCOMPARE(m_view->rowCursor().row(), -1);
+    m_view->rowCursor().move(1);
+    QCOMPARE(m_view->rowCursor().row(), 0);
+    m_view->rowCursor().move(1);
+    m_view->rowCursor().move(-5);
+    QCOMPARE(m_view->rowCursor().row(), 0);
+    QVERIFY2(rowText(m_view->scene(), 0).contains(QStringLiteral("Ranks 0–31")) &&
+                 rowText(m_view->scene(), 0).contains(QStringLiteral("folded")),
+             qPrintable(rowText(m_view->scene(), 0)));
+    QCOMPARE(m_view->rowCursor().chosenRanks().size(), std::size_t(32));
     QTest::mouseClick(m_view.get(), Qt::LeftButton, {},
-                      QPoint(40, static_cast<int>(rulerHeight + m_view->layout().rows[1].top + 5)));
-    QCOMPARE(m_view->layout().rows.size(), std::size_t(63 + 1)); // the second group is open
-    QCOMPARE(m_view->cursorRow(), 1);
-    QVERIFY(m_view->rowText(1).contains(QStringLiteral("open")));
+                      QPoint(40, static_cast<int>(rulerHeight + m_view->scene().rows.rows[1].top + 5)));
+    QCOMPARE(m_view->scene().rows.rows.size(), std::size_t(63 + 1)); // the second group is open
+    QCOMPARE(m_view->rowCursor().row(), 1);
+    QVERIFY(rowText(m_view->scene(), 1).contains(QStringLiteral("open")));
     // A double click on a rank's gutter folds it, another opens it again.
     const int row = rowOfRank(33);
-    const QPoint at(40, static_cast<int>(rulerHeight + m_view->layout().rows[static_cast<std::size_t>(row)].top + 3));
+    const QPoint at(40,
+                    static_cast<int>(rulerHeight + m_view->scene().rows.rows[static_cast<std::size_t>(row)].top + 3));
     QTest::mouseDClick(m_view.get(), Qt::LeftButton, {}, at);
     QCOMPARE(m_state->rows().collapsed, std::set<int>{33});
     QTest::mouseDClick(m_view.get(), Qt::LeftButton, {}, at);
@@ -527,16 +528,16 @@ void TestTimelineRows::gutterByKeysAndMouse()
 void TestTimelineRows::menusAsk()
 {
     m_view->setRun(samples::simulated("1f1b"));
-    QSignalSpy rows(m_view.get(), &TimelineView::rowMenuAsked), gaps(m_view.get(), &TimelineView::gapMenuAsked),
-        ops(m_view.get(), &TimelineView::contextMenuAsked);
+    QSignalSpy rows(&m_view->input(), &TimelineInput::rowMenuAsked),
+        gaps(&m_view->input(), &TimelineInput::gapMenuAsked), ops(&m_view->input(), &TimelineInput::contextMenuAsked);
     const auto ask = [&](QPoint at) {
         QContextMenuEvent event(QContextMenuEvent::Mouse, at, m_view->mapToGlobal(at));
         QCoreApplication::sendEvent(m_view.get(), &event);
     };
-    const int y = static_cast<int>(rulerHeight + m_view->layout().rows[1].top + 20);
+    const int y = static_cast<int>(rulerHeight + m_view->scene().rows.rows[1].top + 20);
     ask({30, y});
     QCOMPARE(rows.count(), 1);
-    QCOMPARE(m_view->cursorRow(), 1);
+    QCOMPARE(m_view->rowCursor().row(), 1);
     ask({static_cast<int>(m_view->axis().toX(2'000'000)), y}); // rank 1 waits for its first op
     QCOMPARE(gaps.count(), 1);
     QCOMPARE(gaps[0][2].toInt(), 1);
@@ -690,13 +691,13 @@ void TestTimelineRows::emptyAndTiny()
     });
     m_view->setPanels({});
     QVERIFY(!m_view->grab().isNull());
-    m_view->moveCursor(1);
-    QCOMPARE(m_view->cursorRow(), -1);
-    QVERIFY(m_view->chosenRanks().empty());
+    m_view->rowCursor().move(1);
+    QCOMPARE(m_view->rowCursor().row(), -1);
+    QVERIFY(m_view->rowCursor().chosenRanks().empty());
     m_view->setRun(samples::written({}));
     QVERIFY(!m_view->grab().isNull());
     m_view->setRun(samples::written({{{0, 1}}})); // one op of a nanosecond
-    QCOMPARE(m_view->layout().pinned, 1);
+    QCOMPARE(m_view->scene().rows.pinned, 1);
     QVERIFY(!m_view->grab().isNull());
     m_view->resize(420, 140);
     m_view->setRun(manyRanks(1024));

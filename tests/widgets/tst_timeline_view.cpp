@@ -6,6 +6,8 @@
 #include <QWheelEvent>
 
 #include "sample_timelines.h"
+#include "widgets/compare/difference_overlay.h"
+#include "widgets/edit/edit_overlay.h"
 #include "widgets/hover_card.h"
 #include "widgets/timeline/legend.h"
 #include "widgets/timeline/slice_painter.h"
@@ -176,6 +178,8 @@ void TestTimelineView::compareShowsTheDifference()
     const auto b = makePanel(samples::simulated("zb-h1"), options);
     QVERIFY(b->duration < a->duration);
     m_view->resize(1284, 500);
+    DifferenceOverlay difference(nullptr);
+    m_view->add(&difference);
     const auto probe = [&](int panel) {
         const Axis axis = m_view->axis();
         const QRectF row = *m_view->rectOf({panel, 0});
@@ -307,7 +311,7 @@ void TestTimelineView::clickSelects()
 
 void TestTimelineView::areaSnapsAndAggregates()
 {
-    QSignalSpy spy(m_view.get(), &TimelineView::areaAggregated);
+    QSignalSpy spy(&m_view->selection(), &SelectionOverlay::areaAggregated);
     const auto a = m_view->rectOf(ref("0F1")), b = m_view->rectOf(ref("1F2"));
     drag({a->left() + 3, a->center().y()}, {b->right() - 3, b->center().y()});
     QCOMPARE(m_state->areas().size(), std::size_t(1));
@@ -316,7 +320,7 @@ void TestTimelineView::areaSnapsAndAggregates()
     QCOMPARE(m_state->areas()[0].range.end, timeline.spans()[ref("1F2").span].end);
     QCOMPARE(m_state->areas()[0].lastRow, 1);
     QVERIFY(spy.count() >= 1);
-    const Aggregation sum = m_view->aggregation();
+    const Aggregation sum = m_view->selection().aggregation();
     QCOMPARE(sum.rows, 2);
     QVERIFY(sum.countByKind[static_cast<std::size_t>(OpKind::Forward)] >= 5);
     const Nanos filled = sum.busy;
@@ -387,12 +391,12 @@ void TestTimelineView::wheel()
     const TimeRange range = m_state->visible();
     turn({700, 80}, {0, -120}, Qt::ShiftModifier);
     QVERIFY(m_state->visible().begin > range.begin);
-    QCOMPARE(m_view->scrollTop(), 0.0);
+    QCOMPARE(m_view->scene().scroll, 0.0);
     m_view->resize(1284, 150);
     turn({700, 80}, {0, -120}, {});
-    QVERIFY(m_view->scrollTop() > 0);
+    QVERIFY(m_view->scene().scroll > 0);
     turn({700, 80}, {0, 1200}, {});
-    QCOMPARE(m_view->scrollTop(), 0.0);
+    QCOMPARE(m_view->scene().scroll, 0.0);
 }
 
 void TestTimelineView::keysZoomAndWalk()
@@ -443,7 +447,7 @@ void TestTimelineView::historyKeys()
 
 void TestTimelineView::doubleClickFits()
 {
-    QSignalSpy spy(m_view.get(), &TimelineView::spanActivated);
+    QSignalSpy spy(&m_view->input(), &TimelineInput::spanActivated);
     QTest::mouseDClick(m_view.get(), Qt::LeftButton, {}, centre("2F1").toPoint());
     QCOMPARE(spy.count(), 1);
     QVERIFY(m_view->rectOf(ref("2F1"))->width() > 300);
@@ -451,9 +455,11 @@ void TestTimelineView::doubleClickFits()
 
 void TestTimelineView::editDrags()
 {
-    m_view->setEditMode(true);
-    QSignalSpy pressed(m_view.get(), &TimelineView::opPressed), dragged(m_view.get(), &TimelineView::opDragged);
-    QSignalSpy dropped(m_view.get(), &TimelineView::opDropped), cancelled(m_view.get(), &TimelineView::opDragCancelled);
+    EditOverlay edit(nullptr);
+    m_view->add(&edit);
+    edit.setMoves(true);
+    QSignalSpy dragged(&edit, &EditOverlay::opDragged);
+    QSignalSpy dropped(&edit, &EditOverlay::opDropped), cancelled(&edit, &EditOverlay::opDragCancelled);
     const SpanRef moved = ref("3W0");
     const int from = m_view->panels()[0]->positionOf(moved.span);
     const auto& order = m_view->panels()[0]->timeline->schedule()->order[3];
@@ -461,7 +467,7 @@ void TestTimelineView::editDrags()
     // After the last op: all others count.
     const auto last = m_view->rectOf(ref("3W7"));
     drag(centre("3W0"), last->center() + QPointF(last->width(), 0));
-    QCOMPARE(pressed.count(), 1);
+    QCOMPARE(m_state->selected(), moved);
     QVERIFY(dragged.count() >= 1);
     QCOMPARE(dropped.count(), 1);
     QCOMPARE(dropped[0][1].toInt(), 3);
@@ -480,20 +486,22 @@ void TestTimelineView::editDrags()
     feedback.begin = 0;
     feedback.end = 20'000'000;
     feedback.valid = false;
-    m_view->setDragFeedback(feedback);
+    edit.setDrag(feedback);
     const double x = m_view->axis().toX(10'000'000), y = m_view->rectOf(moved)->center().y();
     // W's fill over the hatch
     QVERIFY(grabbed().pixelColor(static_cast<int>(x), static_cast<int>(y + 12)).green() > 150);
-    m_view->setDragFeedback(std::nullopt);
+    edit.setDrag(std::nullopt);
 }
 
 void TestTimelineView::editNudges()
 {
-    QSignalSpy nudged(m_view.get(), &TimelineView::opNudged);
+    EditOverlay edit(nullptr);
+    m_view->add(&edit);
+    QSignalSpy nudged(&edit, &EditOverlay::opNudged);
     m_state->select(ref("3W0"));
     QTest::keyClick(m_view.get(), Qt::Key_Left, Qt::ControlModifier);
     QCOMPARE(nudged.count(), 0); // not in edit mode
-    m_view->setEditMode(true);
+    edit.setMoves(true);
     QTest::keyClick(m_view.get(), Qt::Key_Left, Qt::ControlModifier);
     QTest::keyClick(m_view.get(), Qt::Key_Right, Qt::ControlModifier);
     QCOMPARE(nudged.count(), 2);
@@ -570,7 +578,7 @@ void TestTimelineView::reachableByKeyboard()
     QVERIFY(!m_view->accessibleName().isEmpty());
     QTest::keyClick(m_view.get(), Qt::Key_Period); // nothing selected: the first op in view
     QVERIFY(m_state->selected().valid());
-    QSignalSpy spy(m_view.get(), &TimelineView::spanActivated);
+    QSignalSpy spy(&m_view->input(), &TimelineInput::spanActivated);
     QTest::keyClick(m_view.get(), Qt::Key_Return);
     QCOMPARE(spy.count(), 1);
     Legend legend;

@@ -253,7 +253,7 @@ void BlockEditor::make()
                        m_create->setEnabled(m_valid && m_schedule);
                        if (m_panel) {
                            const int ranks = static_cast<int>(m_panel->ranks.size());
-                           m_timeline->setRowHeight(ranks <= 4 ? 30 : ranks <= 8 ? 18 : 9);
+                           m_timeline->setRowSizes({.height = ranks <= 4 ? 30.0 : ranks <= 8 ? 18.0 : 9.0});
                            m_timeline->setPanels({m_panel});
                            m_state->fitAll();
                        }

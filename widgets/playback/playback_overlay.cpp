@@ -22,15 +22,6 @@ constexpr std::size_t mostStacked = 64; // ranks whose stacks are kept
 constexpr int stackColumns = 4;
 constexpr double stackReach = 6 + 15 * stackColumns; // px right of the cursor
 
-void overWhole(QWidget* overlay, QWidget* view)
-{
-    overlay->setAttribute(Qt::WA_TransparentForMouseEvents);
-    overlay->setAttribute(Qt::WA_NoSystemBackground);
-    overlay->setFocusPolicy(Qt::NoFocus);
-    overlay->resize(view->size());
-    overlay->hide();
-}
-
 void paintCursor(QPainter& painter, double x, double top, double bottom, const Theme& theme)
 {
     painter.setPen(Qt::NoPen);
@@ -38,27 +29,28 @@ void paintCursor(QPainter& painter, double x, double top, double bottom, const T
     painter.drawRect(QRectF(x - 0.75, top, 1.5, bottom - top));
 }
 
-} // namespace
-
-PlaybackOverlay::PlaybackOverlay(TimelineView* view, ViewState* state, Player* player)
-    : ThemedWidget(view), m_view(view), m_player(player)
+// The idle interval of a rank that contains the time; nullopt while it is busy.
+std::optional<TimeRange> idleAt(const TimelinePanel& panel, int rank, Nanos time)
 {
-    overWhole(this, view);
-    setObjectName(u"playbackOverlay"_s);
-    view->installEventFilter(this);
-    connect(state, &ViewState::visibleChanged, this, qOverload<>(&QWidget::update));
-    connect(state, &ViewState::shownChanged, this, qOverload<>(&QWidget::update));
-    connect(player, &Player::stateChanged, this, &PlaybackOverlay::refresh);
-    connect(player, &Player::cursorMoved, this, &PlaybackOverlay::moveStrip);
+    const LaneData& lane = panel.ranks[static_cast<std::size_t>(rank)].compute;
+    if (time >= panel.duration) return std::nullopt;
+    const std::size_t next = lane.firstEndingAfter(time);
+    if (next < lane.size() && lane.slices()[next].begin() <= time) return std::nullopt;
+    const Nanos begin = next == 0 ? 0 : lane.slices()[next - 1].end();
+    const Nanos end = next < lane.size() ? lane.slices()[next].begin() : panel.duration;
+    return TimeRange{begin, end};
 }
 
-void PlaybackOverlay::refresh()
+} // namespace
+
+PlaybackOverlay::PlaybackOverlay(QObject* parent, Player* player)
+    : QObject(parent), Overlay(OverlayLayer::Played), m_player(player)
 {
-    setVisible(m_player->active());
-    if (!m_player->active()) return;
-    gatherParcels();
-    raise();
-    update();
+    connect(player, &Player::stateChanged, this, [this] {
+        gatherParcels();
+        update();
+    });
+    connect(player, &Player::cursorMoved, this, &PlaybackOverlay::moveStrip);
 }
 
 void PlaybackOverlay::gatherParcels()
@@ -71,50 +63,34 @@ void PlaybackOverlay::gatherParcels()
         if (parcels[i].consumed > now) m_parcels.push_back(i);
 }
 
-bool PlaybackOverlay::eventFilter(QObject* watched, QEvent* event)
-{
-    if (event->type() == QEvent::Resize) resize(m_view->size());
-    if (event->type() == QEvent::Wheel) update();
-    return QWidget::eventFilter(watched, event);
-}
-
-std::optional<TimeRange> PlaybackOverlay::idleAt(const TimelinePanel& panel, int rank, Nanos time) const
-{
-    const LaneData& lane = panel.ranks[static_cast<std::size_t>(rank)].compute;
-    if (time >= panel.duration) return std::nullopt;
-    const std::size_t next = lane.firstEndingAfter(time);
-    if (next < lane.size() && lane.slices()[next].begin() <= time) return std::nullopt;
-    const Nanos begin = next == 0 ? 0 : lane.slices()[next - 1].end();
-    const Nanos end = next < lane.size() ? lane.slices()[next].begin() : panel.duration;
-    return TimeRange{begin, end};
-}
-
 // From the earliest growing idle time to the space that parcels need right of the cursor.
 void PlaybackOverlay::moveStrip(Nanos from, Nanos to)
 {
     gatherParcels();
-    const Axis axis = m_view->axis();
+    if (view() == nullptr) return;
+    const TimelineScene& scene = this->scene();
+    const Axis& axis = scene.axis;
     double left = std::min(axis.toX(from), axis.toX(to)), right = std::max(axis.toX(from), axis.toX(to));
-    const auto& panels = m_view->panels();
-    for (std::size_t p = 0; p < panels.size(); ++p)
-        for (std::size_t rank = 0; rank < panels[p]->ranks.size(); ++rank) {
-            const auto row = m_view->rowRect(static_cast<int>(p), static_cast<int>(rank));
-            if (!row || row->bottom() < 0 || row->top() > height() || row->height() < 14) continue;
+    for (std::size_t p = 0; p < scene.panels.size(); ++p)
+        for (std::size_t rank = 0; rank < scene.panels[p]->ranks.size(); ++rank) {
+            const auto row = scene.rowRect(static_cast<int>(p), static_cast<int>(rank));
+            if (!row || row->bottom() < 0 || row->top() > view()->height() || row->height() < 14) continue;
             for (const Nanos time : {from, to})
-                if (const auto idle = idleAt(*panels[p], static_cast<int>(rank), time))
+                if (const auto idle = idleAt(*scene.panels[p], static_cast<int>(rank), time))
                     left = std::min(left, axis.toX(idle->begin));
         }
-    left = std::max(left - 4, gutterFor(width()) - 4);
+    left = std::max(left - 4, gutterFor(view()->width()) - 4);
     right += reach;
-    m_strip = QRectF(left, 0, right - left, height()).toAlignedRect() & rect();
-    update(m_strip);
+    m_strip = QRectF(left, 0, right - left, view()->height()).toAlignedRect() & view()->rect();
+    view()->update(m_strip);
 }
 
-void PlaybackOverlay::paintRow(QPainter& painter, int p, int rank, const QRectF& row)
+void PlaybackOverlay::paintRow(QPainter& painter, const TimelineScene& scene, const Theme& theme, int p, int rank,
+                               const QRectF& row) const
 {
-    const TimelinePanel& panel = *m_view->panels()[static_cast<std::size_t>(p)];
+    const TimelinePanel& panel = scene.panel(p);
     const LaneData& lane = panel.ranks[static_cast<std::size_t>(rank)].compute;
-    const Axis axis = m_view->axis();
+    const Axis& axis = scene.axis;
     const Nanos now = m_player->cursor();
     const double x = std::max(axis.toX(now), axis.left);
 
@@ -123,29 +99,29 @@ void PlaybackOverlay::paintRow(QPainter& painter, int p, int rank, const QRectF&
         const double begin = axis.toX(idle->begin), visible = std::max(begin, axis.left);
         if (x > visible)
             paintHatch(painter, QRectF(visible, row.top(), x - visible, row.height()), QPointF(axis.toX(0), row.top()),
-                       *m_theme);
+                       theme);
         const QString text = durationText(now - idle->begin, panel.units);
         painter.setFont(fontOf(FontRole::Small));
         const double width = QFontMetricsF(painter.font()).horizontalAdvance(text) + 14;
         if (x - visible >= width + 8) {
             const QRectF pill(x - width - 4, row.center().y() - 9, width, 18);
             painter.setPen(Qt::NoPen);
-            painter.setBrush(m_theme->pill);
+            painter.setBrush(theme.pill);
             painter.drawRoundedRect(pill, 9, 9);
-            painter.setPen(m_theme->pillText);
+            painter.setPen(theme.pillText);
             painter.drawText(pill, Qt::AlignCenter, text);
         }
     }
 
     // What has not happened yet: only its outline.
-    const QRectF ahead(x, row.top() - 4, std::max(0.0, width() - x), row.height() + 8 + m_view->trackHeight());
-    painter.fillRect(ahead, m_theme->canvas);
+    const QRectF ahead(x, row.top() - 4, std::max(0.0, scene.size.width() - x), row.height() + 8 + scene.trackHeight());
+    painter.fillRect(ahead, theme.canvas);
     for (const RulerTick& tick : rulerTicks(axis, 32, panel.units.time))
         if (tick.major && tick.time > now)
-            painter.fillRect(QRectF(std::round(axis.toX(tick.time)), ahead.top(), 1, ahead.height()), m_theme->grid);
+            painter.fillRect(QRectF(std::round(axis.toX(tick.time)), ahead.top(), 1, ahead.height()), theme.grid);
     const std::size_t from = lane.firstEndingAfter(now), to = lane.firstBeginningAt(axis.range.end);
     if (to <= from || to - from > mostOutlines || row.height() < 8) return;
-    QColor line = m_theme->text;
+    QColor line = theme.text;
     line.setAlphaF(0.35f);
     painter.setBrush(Qt::NoBrush);
     painter.setPen(QPen(line, 1));
@@ -159,16 +135,16 @@ void PlaybackOverlay::paintRow(QPainter& painter, int p, int rank, const QRectF&
     }
 }
 
-void PlaybackOverlay::paintParcels(QPainter& painter)
+void PlaybackOverlay::paintParcels(QPainter& painter, const TimelineScene& scene, const Theme& theme) const
 {
-    const Axis axis = m_view->axis();
+    const Axis& axis = scene.axis;
     const Nanos now = m_player->cursor();
     const double x = axis.toX(now);
-    const Fill& fill = m_theme->of(Paint::Communication);
+    const Fill& fill = theme.of(Paint::Communication);
     std::map<std::pair<int, int>, int> waiting; // by panel and rank
     for (const std::size_t index : m_parcels) {
         const Parcel& parcel = m_player->beats()->parcels[index];
-        const auto a = m_view->rowRect(parcel.panel, parcel.from), b = m_view->rowRect(parcel.panel, parcel.to);
+        const auto a = scene.rowRect(parcel.panel, parcel.from), b = scene.rowRect(parcel.panel, parcel.to);
         if (!a || !b || a->height() < 14) continue;
         const bool down = b->top() > a->top();
         const double leave = down ? a->bottom() : a->top(), reached = down ? b->top() : b->bottom();
@@ -188,7 +164,7 @@ void PlaybackOverlay::paintParcels(QPainter& painter)
             centre = {x + 3 + parcelSize / 2 + place * (parcelSize + 2), reached + (down ? 3 : -3)};
         }
         const QRectF box(centre.x() - parcelSize / 2, centre.y() - parcelSize / 2, parcelSize, parcelSize);
-        painter.setPen(QPen(m_theme->canvas, 2.5));
+        painter.setPen(QPen(theme.canvas, 2.5));
         painter.setBrush(fill.fill);
         painter.drawRect(box);
         painter.setPen(QPen(fill.edge, 1));
@@ -202,30 +178,28 @@ void PlaybackOverlay::paintParcels(QPainter& painter)
     }
 }
 
-void PlaybackOverlay::paintEvent(QPaintEvent* event)
+void PlaybackOverlay::paint(QPainter& painter, const TimelineScene& scene, const Theme& theme) const
 {
-    if (!m_player->active() || m_view->axis().degenerate()) return;
-    QPainter painter(this);
-    painter.setRenderHint(QPainter::Antialiasing);
-    painter.setClipRect(
-        QRectF(gutterFor(width()) - 4, rulerHeight, width() - gutterFor(width()) + 4, height() - rulerHeight)
-            .intersected(QRectF(event->rect())));
-    const auto& panels = m_view->panels();
-    for (std::size_t p = 0; p < panels.size(); ++p)
-        for (std::size_t rank = 0; rank < panels[p]->ranks.size(); ++rank) {
-            const auto row = m_view->rowRect(static_cast<int>(p), static_cast<int>(rank));
-            if (row && row->bottom() + 12 > rulerHeight && row->top() < height())
-                paintRow(painter, static_cast<int>(p), static_cast<int>(rank), *row);
+    if (!m_player->active()) return;
+    for (std::size_t p = 0; p < scene.panels.size(); ++p)
+        for (std::size_t rank = 0; rank < scene.panels[p]->ranks.size(); ++rank) {
+            const auto row = scene.rowRect(static_cast<int>(p), static_cast<int>(rank));
+            if (row && row->bottom() + 12 > rulerHeight && row->top() < scene.size.height())
+                paintRow(painter, scene, theme, static_cast<int>(p), static_cast<int>(rank), *row);
         }
-    const double x = m_view->axis().toX(m_player->cursor());
-    if (x >= gutterFor(width()) - 1) paintCursor(painter, x, rulerHeight, height(), *m_theme);
-    paintParcels(painter);
+    const double x = scene.axis.toX(m_player->cursor());
+    if (x >= scene.axis.left - 1) paintCursor(painter, x, rulerHeight, scene.size.height(), theme);
+    paintParcels(painter, scene, theme);
 }
 
 MemoryPlayback::MemoryPlayback(MemoryView* view, TimelineView* timeline, ViewState* state, Player* player)
     : ThemedWidget(view), m_view(view), m_timeline(timeline), m_player(player)
 {
-    overWhole(this, view);
+    setAttribute(Qt::WA_TransparentForMouseEvents);
+    setAttribute(Qt::WA_NoSystemBackground);
+    setFocusPolicy(Qt::NoFocus);
+    resize(view->size());
+    hide();
     setObjectName(u"memoryPlayback"_s);
     view->installEventFilter(this);
     connect(state, &ViewState::visibleChanged, this, qOverload<>(&QWidget::update));

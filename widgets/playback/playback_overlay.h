@@ -16,26 +16,20 @@
 
 namespace stagewright {
 
-class PlaybackOverlay : public ThemedWidget {
+class PlaybackOverlay : public QObject, public Overlay {
     Q_OBJECT
 public:
-    PlaybackOverlay(TimelineView* view, ViewState* state, Player* player);
+    PlaybackOverlay(QObject* parent, Player* player);
     QRect lastStrip() const { return m_strip; } // repainted by the last tick
-
-protected:
-    void paintEvent(QPaintEvent* event) override;
-    bool eventFilter(QObject* watched, QEvent* event) override;
+    void paint(QPainter& painter, const TimelineScene& scene, const Theme& theme) const override;
 
 private:
-    void refresh();
     void moveStrip(Nanos from, Nanos to);
     void gatherParcels();
-    void paintRow(QPainter& painter, int panel, int rank, const QRectF& row);
-    void paintParcels(QPainter& painter);
-    // The idle interval of a rank that contains the time; nullopt while it is busy.
-    std::optional<TimeRange> idleAt(const TimelinePanel& panel, int rank, Nanos time) const;
+    void paintRow(QPainter& painter, const TimelineScene& scene, const Theme& theme, int panel, int rank,
+                  const QRectF& row) const;
+    void paintParcels(QPainter& painter, const TimelineScene& scene, const Theme& theme) const;
 
-    TimelineView* m_view;
     Player* m_player;
     std::vector<std::size_t> m_parcels; // of Beats::parcels, sent and not consumed at the cursor
     QRect m_strip;

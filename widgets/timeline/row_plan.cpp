@@ -317,4 +317,9 @@ RowPlan plainPlan(const std::vector<int>& ranksByPanel)
     return plan;
 }
 
+QString RankGroup::name() const
+{
+    return title.front().isDigit() && !title.contains(u'%') ? u"Ranks %1"_s.arg(title) : title;
+}
+
 } // namespace stagewright

@@ -57,6 +57,7 @@ struct RankGroup {
     double busyLeast = 0;
     double busyMost = 0;
     bool expanded = false;
+    QString name() const; // "Ranks 0–31", "stage 3"
 };
 
 enum class RowKind : std::uint8_t {

@@ -99,7 +99,7 @@ public:
         }
         paintCrowded();
         for (const Row& row : m_rows) {
-            const bool isMarked = m_scene.drag.has_value() || (m_scene.showCritical && !row.panel->critical.empty());
+            const bool isMarked = m_scene.faded.valid() || (m_scene.showCritical && !row.panel->critical.empty());
             if (m_canvas != nullptr && row.place->height < 8 && !isMarked) {
                 paintThin(row);
             } else {
@@ -292,8 +292,7 @@ private:
             const double bottom = slice.upper != 0 ? middle : row.top + height;
             const QRectF rect(x0, top, std::max(onePixel, x1 - x0), bottom - top);
             const SpanId id = lane.spanOf(i);
-            const bool dragged =
-                m_scene.drag && m_scene.drag->span.span == id && isPanel(row, m_scene.drag->span.panel);
+            const bool dragged = m_scene.faded.valid() && m_scene.faded.span == id && isPanel(row, m_scene.faded.panel);
             paintSlice(rect, paintOf(slice.opKind()), static_cast<int>(slice.tint),
                        dragged           ? 0.3
                        : slice.discarded ? 0.4

@@ -1,6 +1,7 @@
 #include "widgets/timeline/span_card.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <QCoreApplication>
 
@@ -11,6 +12,7 @@
 #include "widgets/literals.h"
 #include "widgets/sentence.h"
 #include "widgets/timeline/lane_painter.h"
+#include "widgets/timeline/rank_busy.h"
 
 namespace stagewright {
 
@@ -247,6 +249,27 @@ CardText idleCard(const TimelinePanel& panel, int rankIndex, Nanos axisTime, Cau
         card.note = sentence(explainGap(*panel.timeline, gap));
         break;
     }
+    return card;
+}
+
+CardText groupCard(const TimelinePanel& panel, const RankGroup& group, Nanos axisTime)
+{
+    CardText card;
+    if (axisTime < 0 || axisTime >= panel.duration) return card;
+    card.title = group.name();
+    card.rows.emplace_back(u"Ranks"_s, QString::number(group.ranks.size()));
+    card.rows.emplace_back(u"Busy, mean"_s, busyText(group.busyMean));
+    if (!std::isnan(group.busyMean))
+        card.rows.emplace_back(u"Minimum, maximum"_s,
+                               percentText(group.busyLeast) + u" – "_s + percentText(group.busyMost));
+    const auto working = std::count_if(group.ranks.begin(), group.ranks.end(), [&](int rank) {
+        const LaneData& lane = panel.ranks[static_cast<std::size_t>(rank)].compute;
+        const std::size_t at = lane.firstEndingAfter(axisTime);
+        return at < lane.size() && lane.slices()[at].begin() <= axisTime;
+    });
+    card.rows.emplace_back(u"Busy now"_s, u"%1 of %2"_s.arg(working).arg(group.ranks.size()));
+    card.note =
+        group.expanded ? u"Click the gutter to fold these ranks."_s : u"Double click to show them one by one."_s;
     return card;
 }
 

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "widgets/hover_card.h"
+#include "widgets/timeline/row_plan.h"
 #include "widgets/timeline/timeline_panel.h"
 
 namespace stagewright {
@@ -41,5 +42,6 @@ CardText deviceCard(const TimelinePanel& panel, int rankIndex, Nanos axisTime, T
 // The idle time of a rank at an axis time; empty if the rank is busy or outside the panel.
 CardText idleCard(const TimelinePanel& panel, int rankIndex, Nanos axisTime, CauseCache& causes,
                   TimeOrigin from = TimeOrigin::Step);
+CardText groupCard(const TimelinePanel& panel, const RankGroup& group, Nanos axisTime); // empty: outside the panel
 
 } // namespace stagewright

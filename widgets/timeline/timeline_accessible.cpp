@@ -122,7 +122,7 @@ private:
     const std::vector<SpanRef>& inView() const
     {
         const auto key = std::make_tuple(
-            view()->axis().range.begin, view()->axis().range.end, view()->scrollTop(), view()->size().width(),
+            view()->axis().range.begin, view()->axis().range.end, view()->scene().scroll, view()->size().width(),
             view()->size().height(),
             static_cast<const void*>(view()->panels().empty() ? nullptr : view()->panels().front().get()));
         if (key != m_key) {

@@ -1,12 +1,10 @@
-// What is painted over a frame of the timeline.
+// The marks of the axis: the part that a zoom would show, and the time under the pointer.
 #pragma once
 
 #include "widgets/timeline/timeline_painter.h"
 
 namespace stagewright {
 
-// What changes with the pointer or the selection: hover line and label, same-microbatch outlines, selection, dependency
-// arrows, areas, drag feedback.
-void paintMarks(QPainter& painter, const TimelineScene& scene, const Theme& theme);
+void paintAxisMarks(QPainter& painter, const TimelineScene& scene, const Theme& theme); // over frame and overlays
 
 } // namespace stagewright

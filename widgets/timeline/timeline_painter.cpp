@@ -272,7 +272,6 @@ void paintGutterRow(const Frame& f, int index, double top)
 {
     QPainter& p = f.p;
     const RowPlace& row = f.scene.place(index);
-    if (index == f.scene.cursor) p.fillRect(QRectF(0, top - 1, 3, row.bottom() - row.top + 2), f.theme.accent);
     if (row.kind == RowKind::Group) return paintGutterGroup(f, row, top);
     const PanelRank& rank = f.scene.rankOf(row);
     const Gutter gutter(f.scene.size.width());
@@ -335,12 +334,6 @@ void paintGutterRow(const Frame& f, int index, double top)
     }
 }
 
-// The time of a step as headers and lists print it; the axis also holds the optimizer.
-Nanos stepTime(const TimelinePanel& panel)
-{
-    return panel.bubbles ? panel.bubbles->stepTime() : panel.duration - panel.lead;
-}
-
 void paintHeader(const Frame& f, std::size_t index)
 {
     QPainter& p = f.p;
@@ -362,7 +355,7 @@ void paintHeader(const Frame& f, std::size_t index)
     p.setPen(f.theme.text);
     const QFontMetricsF metrics(p.font()), plain(fontOf(FontRole::Body));
     const double room = width - 43 - 27;
-    const QString time = durationText(stepTime(panel), panel.units), bubble = percentText(panel.bubbleFraction);
+    const QString time = durationText(panel.stepTime(), panel.units), bubble = percentText(panel.bubbleFraction);
     QStringList choices{u"%1     bubble %2"_s.arg(time, bubble), time};
     if (panel.timeline->hasMemory())
         choices.prepend(u"%1     bubble %2     peak %3"_s.arg(time, bubble, bytesText(panel.peak, panel.units)));
@@ -378,65 +371,6 @@ void paintHeader(const Frame& f, std::size_t index)
     p.setFont(fontOf(FontRole::Body));
     p.setPen(f.theme.secondary);
     p.drawText(QRectF(43, bar.top(), room, bar.height()), Qt::AlignVCenter | Qt::AlignRight, figures);
-}
-
-// What a further panel saves or costs compared with the first, painted from the end of the shorter to the end of the
-// longer one: with two panels on the shorter, with more on the further one, so that each band is beside its run.
-void paintDifference(const Frame& f, std::size_t other)
-{
-    const TimelinePanel& a = *f.scene.panels.front();
-    const TimelinePanel& b = *f.scene.panels[other];
-    const Nanos delta = b.duration - a.duration;
-    if (delta == 0 || a.duration <= 0) return;
-    if (a.units.time != b.units.time || a.lead != 0 || b.lead != 0) return; // neither a sum nor a common start
-    const bool faster = delta < 0, pair = f.scene.panels.size() == 2;
-    const bool shows = other > f.scene.differenceShows.size() || f.scene.differenceShows[other - 1];
-    const QColor colour = !shows ? f.theme.secondary : faster ? f.theme.better : f.theme.worse;
-    const Axis& axis = f.scene.axis;
-    const double x0 = axis.toX(std::min(a.duration, b.duration)), x1 = axis.toX(std::max(a.duration, b.duration));
-    const auto rowsOf = [&](std::size_t panel) {
-        const PanelPlace& place = f.scene.rows.panels[panel];
-        const double top = rulerHeight + place.top - f.scene.scroll - 2;
-        return QRectF(x0, top, x1 - x0, place.bottom - place.top - f.scene.rows.metrics.gap + 4);
-    };
-    QPainter& p = f.p;
-    const QRectF whole = rowsOf(pair && !faster ? 0 : other), region = whole.intersected(f.plot);
-    QColor tint = colour;
-    tint.setAlphaF(f.theme.dark ? 0.22f : 0.13f);
-    if (!region.isEmpty()) p.fillRect(region, tint);
-    if (x0 >= f.plot.left() && x0 <= f.plot.right())
-        p.fillRect(QRectF(x0 - 0.75, whole.top(), 1.5, whole.height()), colour);
-    if (x1 >= f.plot.left() && x1 <= f.plot.right()) {
-        QPen dashed(colour, 1.5);
-        dashed.setDashPattern({4, 2.5});
-        dashed.setCapStyle(Qt::FlatCap);
-        p.setPen(dashed);
-        const std::vector<std::size_t> ended =
-            pair ? std::vector<std::size_t>{0, other} : std::vector<std::size_t>{other};
-        for (const std::size_t panel : ended) {
-            const QRectF rect = rowsOf(panel);
-            p.drawLine(QPointF(x1, rect.top()), QPointF(x1, rect.bottom()));
-        }
-    }
-    if (!pair && !faster) return; // its ops are in the way; the figures in its bar say it
-    const Nanos before = stepTime(a), after = stepTime(b);
-    const QString text = signedDurationText(after - before, a.units);
-    const QString share =
-        !shows ? u"within the noise"_s : changeText(static_cast<double>(before), static_cast<double>(after));
-    QFont big = fontOf(FontRole::Rank);
-    big.setPixelSize(15);
-    const double needs = QFontMetricsF(big).horizontalAdvance(text) + 16;
-    if (region.width() < needs || region.height() < 40) return;
-    p.setPen(colour);
-    p.setFont(big);
-    p.drawText(QRectF(region.left(), region.center().y() - 20, region.width(), 20), Qt::AlignCenter, text);
-    p.setFont(fontOf(FontRole::Body));
-    p.drawText(QRectF(region.left(), region.center().y() + 2, region.width(), 18), Qt::AlignCenter, share);
-}
-
-void paintDifferences(const Frame& f)
-{
-    for (std::size_t other = 1; other < f.scene.panels.size(); ++other) paintDifference(f, other);
 }
 
 // Slices and gutter of some rows, cut to a part of the view.
@@ -492,7 +426,6 @@ void paintFrame(QPainter& painter, const TimelineScene& scene, const Theme& them
     paintRows(f, {scrolled, visible.end()}, scene.scrolledRect(), own);
     painter.save();
     painter.setClipRect(scene.scrolledRect());
-    paintDifferences(f);
     for (std::size_t i = 0; i < scene.panels.size(); ++i) {
         if (scene.rows.panels[i].headerHeight > 0) paintHeader(f, i);
     }

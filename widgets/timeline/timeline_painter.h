@@ -14,30 +14,10 @@
 #include "widgets/theme.h"
 #include "widgets/timeline/geometry.h"
 #include "widgets/timeline/lane_raster.h"
-#include "widgets/timeline/timeline_flags.h"
-#include "widgets/timeline/timeline_notes.h"
 #include "widgets/timeline/timeline_panel.h"
 #include "widgets/timeline/view_state.h"
 
 namespace stagewright {
-
-// The marks of a timeline picture in addition to its frame.
-struct PaintedMarks {
-    bool hover = false;
-    bool selection = true; // op, areas, arrows
-    bool notes = true;
-};
-
-// What edit mode shows during a drag: where the op would go and whether that order is valid.
-struct DragFeedback {
-    SpanRef span;    // the dragged op, painted faded at its place
-    int toRank = -1; // the row the ghost is painted on
-    Nanos begin = 0; // axis time of the ghost (of the re-simulated op, or under the pointer)
-    Nanos end = 0;
-    std::optional<Nanos> insertAt; // axis time of the insertion bar on toRank
-    bool valid = true;
-    QString message; // under the ghost: "+3.0 ms", "2B4 would come before its forward"
-};
 
 struct TimelineScene {
     std::vector<std::shared_ptr<const TimelinePanel>> panels;
@@ -47,22 +27,17 @@ struct TimelineScene {
     double scroll = 0; // px of the rows scrolled off
     QString title = u"Timeline"_s;
     bool smallLabels = false; // if normal labels don't fit, in narrow pictures, which can't be zoomed
-    // per panel from the second: its change against the first exceeds the noise; absent: true
-    std::vector<bool> differenceShows;
     bool showCritical = true;
     bool showCommunication = true;
     GroupLook groupLook = GroupLook::Kinds;
     TimeOrigin timeOrigin = TimeOrigin::Step;
-    int cursor = -1; // the row that row keys act on; −1: not shown
     SpanRef selected;
     std::vector<AreaSelection> areas;
-    SpanRef hovered;
     MicrobatchRef microbatch;
     std::optional<Nanos> hoverTime;
-    std::optional<DragFeedback> drag;
+    SpanRef faded; // an op that is being dragged
     std::optional<TimeRange> zoomBox;
-    std::shared_ptr<const TimelineNotes> notes; // may be null
-    std::shared_ptr<const TimelineFlags> flags; // as above
+    std::shared_ptr<const TimelinePanel> preview; // drawn in place of the first panel; may be null
 
     // What the ruler prints at an axis time. Compared runs share an axis from their start.
     Nanos shownTime(Nanos axisTime) const
@@ -76,6 +51,18 @@ struct TimelineScene {
     Axis deviceAxis(double ratio) const;
     int firstColumn() const { return columns ? columns->first : 0; }
     QRectF rowsRect() const { return {0, rulerHeight, size.width(), std::max(0.0, size.height() - rulerHeight)}; }
+    QRectF plotRect() const // of the rows, right of the gutter, with room for outlines
+    {
+        const double gutter = gutterFor(size.width());
+        return {gutter - 4, rulerHeight, std::max(0.0, size.width() - gutter + 4), rowsRect().height()};
+    }
+    const TimelinePanel& panel(int index) const { return *panels[static_cast<std::size_t>(index)]; }
+    int rankNumber(SpanRef ref) const { return panel(ref.panel).timeline->trackOf(ref.span).rank; }
+    // A rank's compute row, by its index in the panel; unclipped; nullopt: none.
+    std::optional<QRectF> rowRect(int panel, int rankIndex) const;
+    // Of the communication track below a row, including the gap; 0: none.
+    double trackHeight() const { return rows.metrics.track > 0 ? rows.metrics.track + rows.metrics.trackGap : 0; }
+    double contentHeight() const { return rulerHeight + rows.height; } // of the ruler and all rows
     const RowPlace& place(int row) const { return rows.rows[static_cast<std::size_t>(row)]; }
     double rowTop(int row) const;   // in the view, scrolled
     int rowUnder(double y) const;   // y in the view; −1: none

@@ -123,6 +123,8 @@ struct TimelinePanel {
     // Whether any op is known; otherwise there is no idle time either, as in traces with ranges that no rule names.
     bool hasOps() const { return !noOps && (kinds != 0 || part || overview); }
 
+    // The time of a step as headers and lists print it; the axis also holds the optimizer.
+    Nanos stepTime() const { return bubbles ? bubbles->stepTime() : duration - lead; }
     bool isCritical(SpanId span) const;
     Nanos toAxis(Nanos timelineTime) const { return timelineTime - origin; }
     bool shows(int ofStep) const; // whether the step is shown

@@ -21,6 +21,13 @@ Axis TimelineScene::deviceAxis(double ratio) const
 
 double TimelineScene::rowTop(int row) const { return rulerHeight + place(row).top - (row < rows.pinned ? 0 : scroll); }
 
+std::optional<QRectF> TimelineScene::rowRect(int panel, int rankIndex) const
+{
+    const int row = rowOf(panel, rankIndex);
+    if (row < 0) return std::nullopt;
+    return QRectF(axis.left, rowTop(row), axis.width, rows.metrics.height);
+}
+
 int TimelineScene::rowUnder(double y) const
 {
     if (y < rulerHeight) return -1;

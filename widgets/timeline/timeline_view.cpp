@@ -8,7 +8,6 @@
 #include <QTimer>
 
 #include "widgets/background.h"
-#include "widgets/hover_card.h"
 #include "widgets/literals.h"
 #include "widgets/numbers.h"
 #include "widgets/timeline/frame_pan.h"
@@ -28,7 +27,8 @@ QFont viewFont() { return fontOf(FontRole::Body); }
 } // namespace
 
 TimelineView::TimelineView(ViewState* state, QWidget* parent)
-    : QWidget(parent), m_state(state), m_settle(new QTimer(this)), m_card(new HoverCard(this))
+    : QWidget(parent), m_state(state), m_settle(new QTimer(this)), m_selection(new SelectionOverlay(this)),
+      m_rowCursor(new RowCursor(this)), m_input(new TimelineInput(this))
 {
     loadFonts();
     installTimelineAccessibility();
@@ -61,9 +61,11 @@ TimelineView::TimelineView(ViewState* state, QWidget* parent)
     });
     connect(m_state, &ViewState::hoverTimeChanged, this, [this] { update(); });
     connect(m_state, &ViewState::hoveredChanged, this, [this] { update(); });
+    add(m_rowCursor);
+    add(m_selection);
     connect(m_state, &ViewState::selectionChanged, this, [this] {
         update();
-        emitAreas();
+        m_selection->tellAreas();
     });
     layOut();
 }
@@ -71,7 +73,24 @@ TimelineView::TimelineView(ViewState* state, QWidget* parent)
 TimelineView::~TimelineView()
 {
     m_worker.reset();
-    delete m_card.data();
+    for (Overlay* overlay : m_overlays) overlay->m_view = nullptr;
+}
+
+void TimelineView::add(Overlay* overlay)
+{
+    const auto above =
+        std::upper_bound(m_overlays.begin(), m_overlays.end(), overlay->layer(),
+                         [](OverlayLayer layer, const Overlay* other) { return layer < other->layer(); });
+    m_overlays.insert(above, overlay);
+    overlay->m_view = this;
+    update();
+}
+
+void TimelineView::remove(Overlay* overlay)
+{
+    overlay->m_view = nullptr;
+    std::erase(m_overlays, overlay);
+    update();
 }
 
 QSize TimelineView::sizeHint() const { return {1000, static_cast<int>(rulerHeight + m_scene.rows.height + 8)}; }
@@ -86,11 +105,12 @@ void TimelineView::setRun(std::shared_ptr<const Timeline> timeline, const PanelO
 void TimelineView::setPanels(std::vector<std::shared_ptr<const TimelinePanel>> panels)
 {
     const bool wasFitted = m_state->isFitted();
-    if (m_drag.kind != Drag::None) cancelDrag();
+    m_input->cancelDrag();
     m_scene.panels = std::move(panels);
     m_plan = std::make_shared<const RowPlan>(planRows(m_scene.panels, m_state->rows()));
     layOut();
-    m_preview.reset();
+    m_scene.preview.reset();
+    m_scene.faded = {};
     m_causes.clear();
     Nanos end = 0;
     for (const auto& panel : m_scene.panels) end = std::max(end, panel->duration);
@@ -101,14 +121,11 @@ void TimelineView::setPanels(std::vector<std::shared_ptr<const TimelinePanel>> p
     }
     const auto exists = [this](SpanRef ref) {
         return ref.valid() && ref.panel < static_cast<int>(m_scene.panels.size()) &&
-               ref.span < m_scene.panels[static_cast<std::size_t>(ref.panel)]->timeline->spans().size();
+               ref.span < m_scene.panel(ref.panel).timeline->spans().size();
     };
     if (m_state->hovered().valid() && !exists(m_state->hovered())) m_state->setHovered({});
     if (m_state->selected().valid() && !exists(m_state->selected())) m_state->select({});
-    if (m_card) m_card->hide();
-    m_scene.drag.reset();
-    m_scene.notes.reset();
-    if (m_cursor && m_cursor->first >= static_cast<int>(m_plan->rankAt.size())) m_cursor.reset();
+    m_input->hideCard();
     m_state->setExtent({0, end});
     planAgain();
     const bool isFirst = !m_started && !m_scene.panels.empty();
@@ -124,10 +141,17 @@ void TimelineView::setPanels(std::vector<std::shared_ptr<const TimelinePanel>> p
     invalidate();
     updateGeometry();
     emit statusChanged(statusText());
-    if (!m_state->areas().empty()) emitAreas(); // the same area of other work
+    if (!m_state->areas().empty()) m_selection->tellAreas(); // the same area of other work
 }
 
-int TimelineView::rowHeightFor(std::size_t panelCount) const { return panelCount > 2 ? 30 : panelCount > 1 ? 38 : 48; }
+void TimelineView::planAgain()
+{
+    m_plan = std::make_shared<const RowPlan>(planRows(m_scene.panels, m_state->rows()));
+    layOut();
+    invalidate();
+    updateGeometry();
+    emit rowsLaidOut();
+}
 
 TimelineScene TimelineView::sceneFor(const QSizeF& size) const
 {
@@ -135,18 +159,17 @@ TimelineScene TimelineView::sceneFor(const QSizeF& size) const
     scene.size = size;
     scene.showCritical = m_state->showsCriticalPath();
     scene.showCommunication = m_state->showsCommunication();
-    const double height = m_rowHeight > 0 ? m_rowHeight : std::round(rowHeightFor(scene.panels.size()) * m_rowScale);
+    const int usual = scene.panels.size() > 2 ? 30 : scene.panels.size() > 1 ? 38 : 48;
+    const double height = m_sizes.height > 0 ? m_sizes.height : std::round(usual * m_sizes.scale);
     RowMetrics metrics = rowMetrics(height, scene.showCommunication);
-    if (metrics.track > 0 && m_trackHeight > 0) metrics.track = m_trackHeight;
+    if (metrics.track > 0 && m_sizes.track > 0) metrics.track = m_sizes.track;
     scene.rows = layoutRows(m_plan ? m_plan : std::make_shared<const RowPlan>(), metrics, scene.panels.size() > 1);
     scene.groupLook = m_state->rows().look;
     scene.timeOrigin = m_state->timeOrigin();
-    scene.cursor = hasFocus() ? cursorRow() : -1;
     scene.axis = axisIn(QRectF(QPointF(0, 0), size), m_state->visible());
     scene.scroll = std::clamp(scene.scroll, 0.0, std::max(0.0, scene.rows.height - scene.rowsRect().height()));
     scene.selected = m_state->selected();
     scene.areas = m_state->areas();
-    scene.hovered = m_state->hovered();
     scene.microbatch = m_state->hoveredMicrobatch();
     scene.hoverTime = m_state->hoverTime();
     return scene;
@@ -176,74 +199,22 @@ void TimelineView::setTheme(const Theme& theme)
     invalidate();
 }
 
-void TimelineView::setRowHeight(double pixels)
+void TimelineView::setRowSizes(const RowSizes& sizes)
 {
-    m_rowHeight = std::max(0.0, pixels);
-    layOut();
-    invalidate();
-}
-
-void TimelineView::setRowScale(double scale)
-{
-    scale = std::clamp(scale, leastRowScale, mostRowScale);
-    if (scale == m_rowScale) return;
-    m_rowScale = scale;
+    const RowSizes next{std::max(0.0, sizes.height), std::clamp(sizes.scale, leastRowScale, mostRowScale),
+                        std::max(0.0, sizes.track)};
+    if (next == m_sizes) return;
+    m_sizes = next;
     layOut();
     invalidate();
     updateGeometry();
     emit statusChanged(statusText());
 }
 
-void TimelineView::setNotes(std::shared_ptr<const TimelineNotes> notes)
-{
-    m_scene.notes = std::move(notes);
-    update();
-}
-
-void TimelineView::setFlags(std::shared_ptr<const TimelineFlags> flags)
-{
-    m_scene.flags = std::move(flags);
-    update();
-}
-
-int TimelineView::flagAt(QPointF point) const
-{
-    return m_scene.flags ? stagewright::flagAt(m_scene, *m_scene.flags, point) : -1;
-}
-
-void TimelineView::setTrackHeight(double pixels)
-{
-    if (pixels == m_trackHeight) return;
-    m_trackHeight = std::max(0.0, pixels);
-    layOut();
-    invalidate();
-}
-
-void TimelineView::setDifferenceShows(std::vector<bool> shows)
-{
-    m_scene.differenceShows = std::move(shows);
-    update();
-}
-
 void TimelineView::setTitle(const QString& title)
 {
     m_scene.title = title;
     invalidate();
-}
-
-double TimelineView::contentHeight() const { return rulerHeight + m_scene.rows.height; }
-
-std::optional<QRectF> TimelineView::rowRect(int panel, int rankIndex) const
-{
-    const int row = m_scene.rowOf(panel, rankIndex);
-    if (row < 0) return std::nullopt;
-    return QRectF(m_scene.axis.left, m_scene.rowTop(row), m_scene.axis.width, m_scene.rows.metrics.height);
-}
-
-double TimelineView::trackHeight() const
-{
-    const RowMetrics& metrics = m_scene.rows.metrics;
-    return metrics.track > 0 ? metrics.track + metrics.trackGap : 0;
 }
 
 void TimelineView::setScrollTop(double top)
@@ -254,43 +225,60 @@ void TimelineView::setScrollTop(double top)
     if (m_scene.scroll != before) invalidate();
 }
 
-void TimelineView::setEditMode(bool on)
+void TimelineView::showRows(double top, double bottom)
 {
-    if (on == m_editMode) return;
-    if (m_drag.kind != Drag::None) cancelDrag();
-    m_editMode = on;
-    m_scene.drag.reset();
+    const QRectF rows = m_scene.scrolledRect();
+    if (top < rows.top() + 4)
+        setScrollTop(m_scene.scroll - (rows.top() + 12 - top));
+    else if (bottom > rows.bottom() - 4)
+        setScrollTop(m_scene.scroll + (bottom + 12 - rows.bottom()));
+}
+
+void TimelineView::setZoomBox(std::optional<TimeRange> range)
+{
+    m_scene.zoomBox = range;
     update();
 }
 
-void TimelineView::setDragFeedback(const std::optional<DragFeedback>& feedback)
+void TimelineView::setFaded(SpanRef ref)
 {
-    const bool dimsChanged = feedback.has_value() != m_scene.drag.has_value() ||
-                             (feedback && m_scene.drag && feedback->span != m_scene.drag->span);
-    m_scene.drag = feedback;
-    if (dimsChanged) invalidate();
-    update();
+    if (ref == m_scene.faded) return;
+    m_scene.faded = ref;
+    invalidate();
 }
 
 void TimelineView::setPreview(std::shared_ptr<const TimelinePanel> panel)
 {
-    if (panel == m_preview) return;
-    m_preview = std::move(panel);
+    if (panel == m_scene.preview) return;
+    m_scene.preview = std::move(panel);
     invalidate();
 }
-
-SpanRef TimelineView::spanAt(QPointF point) const { return m_scene.spanAt(point); }
-
-std::optional<QRectF> TimelineView::rectOf(SpanRef ref) const { return m_scene.rectOf(ref); }
 
 CardText TimelineView::cardOf(SpanRef ref) const
 {
     if (!ref.valid() || ref.panel >= static_cast<int>(m_scene.panels.size())) return {};
-    return spanCard(*m_scene.panels[static_cast<std::size_t>(ref.panel)], ref.span, *m_theme, m_causes,
-                    m_state->timeOrigin());
+    return spanCard(m_scene.panel(ref.panel), ref.span, *m_theme, m_causes, m_state->timeOrigin());
 }
 
-Aggregation TimelineView::aggregation() const { return aggregate(m_scene.panels, m_state->areas(), m_plan.get()); }
+CardText TimelineView::idleCardOf(const RowPlace& row, Nanos time) const
+{
+    return idleCard(m_scene.panel(row.panel), row.rankIndex, time, m_causes, m_state->timeOrigin());
+}
+
+CardText TimelineView::cardAt(QPointF point) const
+{
+    for (auto overlay = m_overlays.rbegin(); overlay != m_overlays.rend(); ++overlay)
+        if (CardText card = (*overlay)->describe(point); !card.empty()) return card;
+    if (const SpanRef ref = m_scene.spanAt(point); ref.valid()) return cardOf(ref);
+    const int row = m_scene.rowUnder(point.y());
+    if (row < 0) return {};
+    const RowPlace& place = m_scene.place(row);
+    const TimelinePanel& panel = m_scene.panel(place.panel);
+    const Nanos time = m_scene.axis.toTime(point.x());
+    if (place.kind == RowKind::Group) return groupCard(panel, m_scene.groupOf(place), time);
+    if (point.y() >= m_scene.rowTop(row) + place.height) return {};
+    return place.device ? deviceCard(panel, place.rankIndex, time, m_state->timeOrigin()) : idleCardOf(place, time);
+}
 
 QString TimelineView::statusText() const
 {
@@ -348,13 +336,11 @@ void TimelineView::paintEvent(QPaintEvent*)
     const double ratio = devicePixelRatioF();
     layOut();
     std::optional<TimelineScene> previewed; // another panel in place of the first; references to its spans are omitted
-    if (m_preview && !m_scene.panels.empty()) {
+    if (m_scene.preview && !m_scene.panels.empty()) {
         previewed = m_scene;
-        previewed->panels.front() = m_preview;
+        previewed->panels.front() = m_scene.preview;
         previewed->selected = {};
-        previewed->hovered = {};
         previewed->microbatch = {};
-        previewed->notes.reset();
     }
     const TimelineScene& scene = previewed ? *previewed : m_scene;
     const QSize wanted(static_cast<int>(std::ceil(width() * ratio)), static_cast<int>(std::ceil(height() * ratio)));
@@ -364,7 +350,7 @@ void TimelineView::paintEvent(QPaintEvent*)
         if (m_canvas.detail == Detail::Draft && !m_settle->isActive()) m_settle->start();
     }
     if (!fits || m_frameMoved) {
-        const Detail detail = scene.visibleSlices() > exactLimit && !m_preview ? Detail::Draft : Detail::Exact;
+        const Detail detail = scene.visibleSlices() > exactLimit && !m_scene.preview ? Detail::Draft : Detail::Exact;
         m_canvas.image = frameImage(scene, *m_theme, ratio, detail);
         m_canvas.detail = detail;
         m_canvas.axis = m_scene.axis;
@@ -373,7 +359,7 @@ void TimelineView::paintEvent(QPaintEvent*)
     }
     QPainter painter(this);
     painter.drawImage(QPointF(0, 0), m_canvas.image);
-    paintMarks(painter, scene, *m_theme);
+    paintOverlays(painter, scene, *m_theme, std::nullopt);
     if (hasFocus()) {
         painter.setPen(QPen(m_theme->accent, 1));
         painter.setBrush(Qt::NoBrush);
@@ -383,7 +369,7 @@ void TimelineView::paintEvent(QPaintEvent*)
 
 void TimelineView::settle()
 {
-    if (m_drag.kind == Drag::None) m_state->rememberVisible();
+    if (!m_input->dragging()) m_state->rememberVisible();
     if (m_frameStale || m_frameMoved || m_canvas.detail == Detail::Exact) return;
     if (!m_worker) {
         m_worker = std::make_unique<FrameWorker>([this](QImage image, std::uint64_t generation) {
@@ -402,7 +388,7 @@ void TimelineView::acceptFrame(const QImage& image, std::uint64_t generation)
 
 double TimelineView::paintedHeight(double width) const
 {
-    if (width >= narrowView) return contentHeight();
+    if (width >= narrowView) return m_scene.contentHeight();
     const auto rows = static_cast<double>(m_scene.rows.rows.size()),
                panels = static_cast<double>(m_scene.panels.size());
     return rulerHeight + (panels > 1 ? panels * panelHeaderHeight : 0) + rows * (panels > 1 ? 17 : 30) + 2;
@@ -428,15 +414,9 @@ void TimelineView::paintTo(QPainter& painter, const QRectF& rect, const Theme& t
     }
     if (!marks.hover) {
         scene.hoverTime.reset();
-        scene.hovered = {};
         scene.microbatch = {};
-        scene.drag.reset();
+        scene.faded = {};
     }
-    if (!marks.selection) {
-        scene.selected = {};
-        scene.areas.clear();
-    }
-    if (!marks.notes) scene.notes.reset();
     painter.save();
     painter.translate(rect.topLeft());
     painter.setClipRect(QRectF(QPointF(0, 0), rect.size()), Qt::IntersectClip);
@@ -447,76 +427,26 @@ void TimelineView::paintTo(QPainter& painter, const QRectF& rect, const Theme& t
     } else {
         paintFrame(painter, scene, theme, Detail::Exact);
     }
-    paintMarks(painter, scene, theme);
+    paintOverlays(painter, scene, theme, marks);
     painter.restore();
 }
 
-void TimelineView::fitSpan(SpanRef ref)
+void TimelineView::paintOverlays(QPainter& painter, const TimelineScene& scene, const Theme& theme,
+                                 const std::optional<PaintedMarks>& exported) const
 {
-    if (!m_scene.rectOf(ref)) return;
-    const TimelinePanel& panel = *m_scene.panels[static_cast<std::size_t>(ref.panel)];
-    const Span& span = panel.timeline->spans()[ref.span];
-    const Nanos margin = std::max<Nanos>(span.duration(), 10);
-    m_state->setVisible({panel.toAxis(span.start) - margin, panel.toAxis(span.end) + margin});
-    ensureVisible(ref);
-}
-
-void TimelineView::fitSelection()
-{
-    std::optional<TimeRange> wanted = m_state->selectedRange();
-    const SpanRef selected = m_state->selected();
-    if (!wanted && m_scene.rectOf(selected)) {
-        const TimelinePanel& panel = *m_scene.panels[static_cast<std::size_t>(selected.panel)];
-        const Span& span = panel.timeline->spans()[selected.span];
-        wanted = TimeRange{panel.toAxis(span.start), panel.toAxis(span.end)};
+    for (const Overlay* overlay : m_overlays) {
+        const OverlayLayer layer = overlay->layer();
+        if (exported && (layer >= OverlayLayer::Edited || (layer == OverlayLayer::Selected && !exported->selection) ||
+                         (layer == OverlayLayer::Explained && !exported->notes)))
+            continue;
+        if (layer != OverlayLayer::Rows && scene.axis.degenerate()) continue;
+        painter.save();
+        painter.setRenderHint(QPainter::Antialiasing);
+        if (layer != OverlayLayer::Rows) painter.setClipRect(scene.plotRect(), Qt::IntersectClip);
+        overlay->paint(painter, scene, theme);
+        painter.restore();
     }
-    if (!wanted) {
-        m_state->fitAll();
-        return;
-    }
-    const TimeRange before = m_state->visible();
-    m_state->fit(*wanted);
-    if (m_state->visible() == before) m_state->fitAll(); // F again
-}
-
-void TimelineView::ensureVisible(SpanRef ref)
-{
-    if (ref.valid() && ref.panel < static_cast<int>(m_scene.panels.size())) { // out of a folded group
-        const int row = m_scene.rowOf(
-            ref.panel, m_scene.panels[static_cast<std::size_t>(ref.panel)]->timeline->trackOf(ref.span).rank);
-        if (row >= 0 && m_scene.place(row).kind == RowKind::Group) toggleGroup(row);
-    }
-    const auto rect = m_scene.rectOf(ref);
-    if (!rect) return;
-    const Axis& axis = m_scene.axis;
-    const double left = axis.left, right = axis.left + axis.width;
-    if (rect->right() < left || rect->left() > right ||
-        (rect->width() < axis.width && (rect->left() < left || rect->right() > right))) {
-        const TimeRange range = m_state->visible();
-        const Nanos middle = axis.toTime(rect->center().x());
-        m_state->setVisible({middle - range.duration() / 2, middle - range.duration() / 2 + range.duration()}, false);
-    }
-    if (m_scene.rowOf(ref.panel,
-                      m_scene.panels[static_cast<std::size_t>(ref.panel)]->timeline->trackOf(ref.span).rank) >=
-        m_scene.rows.pinned) {
-        showRows(rect->top(), rect->bottom());
-    }
-}
-
-void TimelineView::ensureRowVisible(int panel, int rank)
-{
-    const int row = m_scene.rowOf(panel, rank);
-    if (row >= m_scene.rows.pinned) showRows(m_scene.rowTop(row), m_scene.rowTop(row) + m_scene.place(row).height);
-}
-
-void TimelineView::showRows(double top, double bottom)
-{
-    const QRectF rows = m_scene.scrolledRect();
-    if (top < rows.top() + 4) {
-        setScrollTop(m_scene.scroll - (rows.top() + 12 - top));
-    } else if (bottom > rows.bottom() - 4) {
-        setScrollTop(m_scene.scroll + (bottom + 12 - rows.bottom()));
-    }
+    paintAxisMarks(painter, scene, theme);
 }
 
 } // namespace stagewright

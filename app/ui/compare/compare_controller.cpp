@@ -17,6 +17,7 @@
 #include "schedules/model/kinds.h"
 #include "widgets/compare/baseline_strip.h"
 #include "widgets/compare/compare_panel.h"
+#include "widgets/compare/difference_overlay.h"
 #include "widgets/literals.h"
 #include "widgets/memory/memory_view.h"
 #include "widgets/panel/figure_measure.h"
@@ -136,10 +137,11 @@ std::vector<ActionEntry> CompareController::actionTable()
 }
 
 CompareController::CompareController(Workspace& workspace)
-    : Feature(workspace), m_strip(new BaselineStrip(workspace.window())),
+    : Feature(workspace), m_difference(new DifferenceOverlay(this)), m_strip(new BaselineStrip(workspace.window())),
       m_panel(new ComparePanel(workspace.room().panels())), m_reading(workspace.jobs()), m_comparing(workspace.jobs()),
       m_answering(workspace.jobs())
 {
+    workspace.views().timeline->add(m_difference);
     workspace.room().panelColumn()->insertWidget(0, m_strip);
     m_strip->hide();
     m_panel->setAccessibleName(u"What differs"_s);
@@ -204,7 +206,7 @@ CompareController::CompareController(Workspace& workspace)
         if (m_workspace.shown().mode() != Shown::Mode::Compare) return;
         const SpanRef ref = b != noSpan ? SpanRef{m_against, b} : SpanRef{0, a};
         m_workspace.viewState()->select(ref);
-        m_workspace.views().timeline->ensureVisible(ref);
+        m_workspace.views().timeline->selection().show(ref);
     });
     refresh();
 }
@@ -368,7 +370,7 @@ void CompareController::present(bool fit)
     if (fit) m_workspace.views().timeline->setPanels(m_panels);
     std::vector<bool> shows;
     for (const auto& one : m_comparisons) shows.push_back(one->shows());
-    m_workspace.views().timeline->setDifferenceShows(std::move(shows));
+    m_difference->setShows(std::move(shows));
     m_workspace.views().memory->setPanels({m_panels.front(), m_panels[other]},
                                           u"A"_s + QChar(static_cast<char16_t>(u'A' + other)));
     m_workspace.views().legend->setPanels(m_panels);

@@ -30,12 +30,12 @@
 namespace stagewright {
 
 EditController::EditController(Workspace& workspace)
-    : Feature(workspace), m_editor(new ScheduleEditor(this)),
-      m_overlay(new EditOverlay(workspace.views().timeline, workspace.viewState())),
+    : Feature(workspace), m_editor(new ScheduleEditor(this)), m_overlay(new EditOverlay(workspace.views().timeline)),
       m_panel(new EditPanel(m_editor, workspace.room().panels())), m_detailing(workspace.jobs()),
       m_explaining(workspace.jobs()), m_completing(workspace.jobs()), m_recognising(workspace.jobs()),
       m_referencing(workspace.jobs())
 {
+    workspace.views().timeline->add(m_overlay);
     m_panel->setAccessibleName(u"Edited schedule"_s);
     m_autosave = new EditAutosave(workspace.jobs(), this);
     buildDeck();
@@ -70,7 +70,7 @@ bool EditController::escape()
 {
     if (!m_editor->previewing()) return false;
     m_editor->cancelPreview();
-    m_workspace.views().timeline->setDragFeedback(std::nullopt);
+    m_overlay->setDrag(std::nullopt);
     return true;
 }
 
@@ -108,7 +108,9 @@ void EditController::connectAll()
     });
     connect(&shown, &Shown::replacing, m_editor, &ScheduleEditor::stop);
     connect(&shown, &Shown::modeChanging, this, [this] {
-        if (m_workspace.shown().mode() == Shown::Mode::Edit)
+        const bool edits = m_workspace.shown().mode() == Shown::Mode::Edit;
+        m_overlay->setMoves(edits);
+        if (edits)
             m_workspace.room().panels()->setCurrentWidget(m_panel);
         else
             m_overlay->clear();
@@ -145,7 +147,7 @@ void EditController::connectAll()
             return;
         choose({at});
         if (m_workspace.viewState()->selected().valid())
-            m_workspace.views().timeline->ensureVisible(m_workspace.viewState()->selected());
+            m_workspace.views().timeline->selection().show(m_workspace.viewState()->selected());
     });
     connect(m_text, &ScheduleText::undoAsked, m_editor->undoStack(), &QUndoStack::undo);
     connect(m_text, &ScheduleText::redoAsked, m_editor->undoStack(), &QUndoStack::redo);
@@ -155,7 +157,7 @@ void EditController::connectAll()
     connect(m_tray, &OpTray::opDragged, this, &EditController::trayDragged);
     connect(m_tray, &OpTray::opDropped, this, &EditController::trayDropped);
     connect(m_tray, &OpTray::opDragCancelled, this, &EditController::endDrag);
-    connect(m_workspace.views().timeline, &TimelineView::opToggled, this, [this](SpanRef ref) {
+    connect(m_overlay, &EditOverlay::opToggled, this, [this](SpanRef ref) {
         if (!m_editor->active() || ref.panel != 0) return;
         const OpPosition at = m_editor->positionOf(ref.span);
         if (!at.valid()) return;
@@ -167,10 +169,11 @@ void EditController::connectAll()
             next.erase(there);
         choose(std::move(next));
     });
-    connect(m_workspace.views().timeline, &TimelineView::idleClicked, this, [this](int panel, int rank, Nanos time) {
-        if (m_editor->active() && panel == 0)
-            chooseGap(gapAt(m_editor->times(), rank, time + (m_picture ? m_picture->origin : 0)));
-    });
+    connect(&m_workspace.views().timeline->selection(), &SelectionOverlay::idleClicked, this,
+            [this](int panel, int rank, Nanos time) {
+                if (m_editor->active() && panel == 0)
+                    chooseGap(gapAt(m_editor->times(), rank, time + (m_picture ? m_picture->origin : 0)));
+            });
     connect(m_panel, &EditPanel::runAsked, this, [this] { m_workspace.feature<Recording>()->runEdited(); });
     connect(m_panel, &EditPanel::doneAsked, this, &EditController::leaveEdit);
     connect(m_panel, &EditPanel::deadlockAsked, this, &EditController::showEditedDeadlock);
@@ -485,7 +488,7 @@ std::vector<OpPosition> EditController::opsIn(const std::vector<AreaSelection>& 
 {
     std::vector<OpPosition> out;
     const auto& panels = m_workspace.views().timeline->panels();
-    const auto& plan = m_workspace.views().timeline->layout().plan;
+    const auto& plan = m_workspace.views().timeline->scene().rows.plan;
     if (panels.empty() || !plan) return out;
     const TimelinePanel& panel = *panels.front();
     for (const AreaSelection& area : areas)
@@ -583,7 +586,6 @@ void EditController::applyTheme()
 {
     const Theme& theme = m_workspace.theme();
     m_panel->setTheme(theme);
-    m_overlay->setTheme(theme);
     m_text->setTheme(theme);
     m_tray->setTheme(theme);
 }

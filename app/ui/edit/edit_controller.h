@@ -59,6 +59,8 @@ public:
     void redraw() override;
     void setTray(bool shown, bool placesAll) override;
     void setKeptElsewhere(bool kept) override { m_keptElsewhere = kept; }
+    void setMoves(bool on) override { m_overlay->setMoves(on); }
+    bool moves() const override { return m_overlay->moves(); }
     bool settled() const override;
 
     const std::vector<OpPosition>& chosen() const { return m_chosen; } // the selected op first

@@ -61,19 +61,18 @@ QString onTwoLines(const MoveRefusal& why, const Op& op)
 
 void EditController::connectDrag()
 {
-    TimelineView* view = m_workspace.views().timeline;
-    connect(view, &TimelineView::opDragged, this,
+    connect(m_overlay, &EditOverlay::opDragged, this,
             [this](SpanRef, int rank, int from, int toRank, int to) { dragged(rank, from, toRank, to); });
-    connect(view, &TimelineView::opDropped, this,
+    connect(m_overlay, &EditOverlay::opDropped, this,
             [this](SpanRef, int rank, int from, int toRank, int to) { dropped(rank, from, toRank, to); });
-    connect(view, &TimelineView::opDragCancelled, this, [this] {
+    connect(m_overlay, &EditOverlay::opDragCancelled, this, [this] {
         const bool wasDrag = m_dragging;
         endDrag();
         // A click on one of several without a drag selects only it.
         if (!wasDrag && m_editor->active() && m_chosen.size() > 1 && m_workspace.viewState()->areas().empty())
             choose({m_chosen.front()});
     });
-    connect(view, &TimelineView::opNudged, this, [this](SpanRef, int rank, int position, int by) {
+    connect(m_overlay, &EditOverlay::opNudged, this, [this](SpanRef, int rank, int position, int by) {
         if (!m_editor->active()) return;
         const OpPosition from{rank, position};
         const Op* op = opAt(m_editor->schedule(), from);
@@ -201,7 +200,8 @@ void EditController::tellDrag(const QString& message, bool valid, int rank, int 
     DragFeedback feedback;
     feedback.toRank = toRank;
     feedback.valid = valid;
-    const TimelinePanel& drawn = view->preview() ? *view->preview() : *panels.front();
+    const auto& preview = view->scene().preview;
+    const TimelinePanel& drawn = preview ? *preview : *panels.front();
     const SpanId span = m_editor->spanAt(there);
     if (span == noSpan || span >= drawn.timeline->spans().size()) return;
     feedback.span = {0, span};
@@ -210,12 +210,11 @@ void EditController::tellDrag(const QString& message, bool valid, int rank, int 
     feedback.end = drawn.toAxis(placed.end);
     const auto& lane = panels.front()->ranks[static_cast<std::size_t>(toRank)].compute;
     const int from = there.position;
-    const auto follows =
-        static_cast<std::size_t>(std::max(0, rank == toRank && to >= from && !view->preview() ? to + 1 : to));
-    if (!view->preview() && !lane.slices().empty())
+    const auto follows = static_cast<std::size_t>(std::max(0, rank == toRank && to >= from && !preview ? to + 1 : to));
+    if (!preview && !lane.slices().empty())
         feedback.insertAt = follows < lane.size() ? lane.slices()[follows].begin() : lane.end();
-    view->setDragFeedback(feedback);
-    const auto row = view->rowRect(0, toRank);
+    m_overlay->setDrag(feedback);
+    const auto row = view->scene().rowRect(0, toRank);
     if (row)
         showLabel(view, m_workspace.theme(), message, valid,
                   QRectF(view->axis().toX(feedback.begin), row->top(), 10, row->height()));
@@ -226,7 +225,7 @@ void EditController::endDrag()
     m_dragging = false;
     m_explaining.drop();
     m_workspace.views().timeline->setPreview(nullptr);
-    m_workspace.views().timeline->setDragFeedback(std::nullopt);
+    m_overlay->setDrag(std::nullopt);
     hideLabel(m_workspace.views().timeline);
     m_editor->cancelPreview();
     refreshGhost();
@@ -257,7 +256,7 @@ void EditController::dropped(int rank, int from, int toRank, int to)
     auto change = moved(rank, from, toRank, to, carry);
     m_dragging = false;
     m_workspace.views().timeline->setPreview(nullptr);
-    m_workspace.views().timeline->setDragFeedback(std::nullopt);
+    m_overlay->setDrag(std::nullopt);
     hideLabel(m_workspace.views().timeline);
     if (change && on("strictMoves") && wasValid && !nowValid) { // moves back, with the reason
         endDrag();
@@ -291,16 +290,16 @@ void EditController::trayDragged(const Op& op, const QPoint& at)
     }
     m_editor->cancelPreview();
     view->setPreview(nullptr);
-    view->setDragFeedback(std::nullopt);
+    m_overlay->setDrag(std::nullopt);
     hideLabel(view);
     const QPointF pointer = view->mapFromGlobal(QPointF(at));
-    const auto place = view->dropPlace(pointer);
+    const auto place = m_overlay->dropPlace(pointer);
     if (!place) return;
     const OpPosition missing = placeOfMissing(m_editor->schedule(), op);
     const int own = missing.valid() ? missing.rank : m_editor->schedule().placement.rankOf(op.stage, op.microbatch);
     const QString name = QString::fromStdString(toText(op));
     if (place->rank != own) {
-        const auto row = view->rowRect(place->panel, place->rank);
+        const auto row = view->scene().rowRect(place->panel, place->rank);
         if (row)
             showLabel(view, m_workspace.theme(),
                       u"%1 belongs to stage %2, which is on rank %3"_s.arg(name).arg(op.stage).arg(own), false,
@@ -327,8 +326,7 @@ void EditController::trayDragged(const Op& op, const QPoint& at)
 void EditController::trayDropped(const Op& op, const QPoint& at)
 {
     if (!m_editor->active()) return;
-    const auto place =
-        m_workspace.views().timeline->dropPlace(m_workspace.views().timeline->mapFromGlobal(QPointF(at)));
+    const auto place = m_overlay->dropPlace(m_workspace.views().timeline->mapFromGlobal(QPointF(at)));
     endDrag();
     const OpPosition missing = placeOfMissing(m_editor->schedule(), op);
     const int own = missing.valid() ? missing.rank : m_editor->schedule().placement.rankOf(op.stage, op.microbatch);

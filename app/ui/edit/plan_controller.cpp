@@ -81,7 +81,7 @@ void PlanController::tell(const std::optional<Deviation>& deviation)
     }
     const SpanRef ref{1, deviation->op.b};
     m_workspace.viewState()->select(ref);
-    m_workspace.views().timeline->ensureVisible(ref);
+    m_workspace.views().timeline->selection().show(ref);
     m_workspace.banner()->showNote(
         u"First deviation from the plan: %1"_s.arg(QString::fromStdString(deviation->sentence)));
 }

@@ -190,7 +190,7 @@ PictureContent ExportController::picture() const
         [timeline](QPainter& painter, const QRectF& rect, const PaintRequest& request) {
             timeline->paintTo(painter, rect, request.theme, PaintedMarks{false, request.selection, request.notes});
         },
-        timeline->visibleSlices()};
+        timeline->scene().visibleSlices()};
     const auto ranks = static_cast<double>(
         std::max<std::size_t>(1, timeline->panels().empty() ? 1 : timeline->panels().back()->ranks.size()));
     const double charts = std::min<double>(withMemory ? memory->height() : memory->sizeHint().height(),

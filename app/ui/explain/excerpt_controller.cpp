@@ -19,8 +19,9 @@ ExcerptController::ExcerptController(Workspace& workspace) : Feature(workspace)
         if (run()) m_moved.start();
     });
     connect(&workspace.shown(), &Shown::presented, this, &ExcerptController::presented);
-    connect(workspace.views().timeline, &TimelineView::idleClicked, this, &ExcerptController::clicked);
-    connect(workspace.views().timeline, &TimelineView::sliceAsked, this, &ExcerptController::clicked);
+    connect(&workspace.views().timeline->selection(), &SelectionOverlay::idleClicked, this,
+            &ExcerptController::clicked);
+    connect(&workspace.views().timeline->selection(), &SelectionOverlay::sliceAsked, this, &ExcerptController::clicked);
 }
 
 std::shared_ptr<const LargeRun> ExcerptController::run() const
@@ -134,7 +135,7 @@ void ExcerptController::selectAt(int rank, Nanos axisTime)
     const SpanId span = at < lane.size() && lane.slices()[at].begin() <= axisTime ? lane.spanOf(at) : noSpan;
     if (span == noSpan) return;
     m_workspace.viewState()->select({0, span});
-    m_workspace.views().timeline->ensureVisible({0, span});
+    m_workspace.views().timeline->selection().show({0, span});
 }
 
 FeatureEntry excerptFeature() { return featureEntry<ExcerptController>(); }

@@ -4,10 +4,10 @@
 
 #include "app/ui/workspace/workspace.h"
 #include "traces/analysis/slack.h"
+#include "widgets/explain/explanation_overlay.h"
 #include "widgets/literals.h"
 #include "widgets/panel/side_panel.h"
 #include "widgets/timeline/legend.h"
-#include "widgets/timeline/timeline_notes.h"
 #include "widgets/timeline/timeline_view.h"
 
 namespace stagewright {
@@ -35,8 +35,10 @@ std::vector<ActionEntry> GapsController::actionTable()
 }
 
 GapsController::GapsController(Workspace& workspace)
-    : Feature(workspace), m_explaining(workspace.jobs()), m_measuring(workspace.jobs())
+    : Feature(workspace), m_overlay(new ExplanationOverlay(this)), m_explaining(workspace.jobs()),
+      m_measuring(workspace.jobs())
 {
+    workspace.views().timeline->add(m_overlay);
     Actions& actions = workspace.actions();
     connect(actions["nextGap"], &QAction::triggered, this, [this] { walkGaps(1); });
     connect(actions["previousGap"], &QAction::triggered, this, [this] { walkGaps(-1); });
@@ -66,9 +68,9 @@ GapsController::GapsController(Workspace& workspace)
     connect(gaps, &GapSections::walkAsked, this, &GapsController::walkGaps);
     connect(gaps, &GapSections::opChosen, this, [this](SpanId span) {
         m_workspace.viewState()->select({0, span});
-        m_workspace.views().timeline->ensureVisible({0, span});
+        m_workspace.views().timeline->selection().show({0, span});
     });
-    connect(m_workspace.views().timeline, &TimelineView::idleClicked, this,
+    connect(&m_workspace.views().timeline->selection(), &SelectionOverlay::idleClicked, this,
             [this](int panel, int rank, Nanos axisTime) {
                 if (m_workspace.shown().mode() != Shown::Mode::Run || m_workspace.shown().tool() != Shown::Tool::None ||
                     panel != 0 || !m_workspace.shown().view())
@@ -162,7 +164,7 @@ void GapsController::chooseGap(int index)
                 end = gap.end - m_workspace.shown().view()->panel->origin;
     if (end <= visible.begin || begin >= visible.end)
         m_workspace.viewState()->fit({begin - (end - begin) * 4, end + (end - begin) * 4});
-    m_workspace.views().timeline->ensureRowVisible(0, gap.rank);
+    m_workspace.views().timeline->selection().showRank(0, gap.rank);
     m_explaining.start(
         [run = m_workspace.shown().view()->run, step = m_workspace.shown().view()->step, gap] {
             return std::make_shared<const GapExplanation>(GapExplainer(StepContext(*run->timeline, step)).explain(gap));
@@ -194,7 +196,7 @@ void GapsController::refreshMarks()
 {
     if (m_workspace.shown().mode() != Shown::Mode::Run || !m_workspace.shown().view() ||
         m_workspace.shown().showsToolPicture()) {
-        m_workspace.views().timeline->setNotes(nullptr);
+        m_overlay->set(nullptr);
         return;
     }
     auto notes = std::make_shared<TimelineNotes>();
@@ -213,7 +215,7 @@ void GapsController::refreshMarks()
         notes->slack = m_slack;
         notes->mostSlack = m_mostSlack;
     }
-    m_workspace.views().timeline->setNotes(std::move(notes));
+    m_overlay->set(std::move(notes));
 }
 
 std::vector<ShowEntry> GapsController::showTable()

@@ -45,7 +45,7 @@ bool RangeController::settled() const { return m_table->ready(); }
 void RangeController::selectionChanged()
 {
     TimelineView* view = m_workspace.views().timeline;
-    m_table->setAreas(view->panels(), m_workspace.viewState()->areas(), view->layout().plan);
+    m_table->setAreas(view->panels(), m_workspace.viewState()->areas(), view->scene().rows.plan);
     filterPanel();
 }
 
@@ -91,7 +91,7 @@ void showRange(const ShowRequest& request)
 {
     Workspace& workspace = request.workspace;
     const TimeRange all = workspace.viewState()->extent();
-    const int ranks = static_cast<int>(workspace.views().timeline->layout().plan->rankAt.size());
+    const int ranks = static_cast<int>(workspace.views().timeline->scene().rows.plan->rankAt.size());
     workspace.viewState()->setAreas(
         {{{all.begin + all.duration() * 3 / 10, all.begin + all.duration() * 6 / 10}, 0, ranks - 1}});
     request.settle();

@@ -257,14 +257,14 @@ RowsController::RowsController(Workspace& workspace) : Feature(workspace)
     on("pinRank", [this] { toggleRanks(&RowSettings::pinned); });
     on("foldRank", [this] { toggleRanks(&RowSettings::collapsed); });
     on("rankTrack", [this] { toggleRanks(&RowSettings::trackless); });
-    on("openGroup", [view] { view->toggleGroup(view->cursorRow()); });
+    on("openGroup", [view, state] { toggleGroup(*state, view->scene(), view->rowCursor().row()); });
     on("rowUp", [view] {
         view->setFocus();
-        view->moveCursor(-1);
+        view->rowCursor().move(-1);
     });
     on("rowDown", [view] {
         view->setFocus();
-        view->moveCursor(1);
+        view->rowCursor().move(1);
     });
     on("resetRows", [state] {
         RowSettings rows = state->rows();
@@ -277,7 +277,7 @@ RowsController::RowsController(Workspace& workspace) : Feature(workspace)
     on("rowsTaller", [this] { scaleRows(1); });
     on("rowsLower", [this] { scaleRows(-1); });
     on("rowsAutomatic", [this] { setRowScale(0); });
-    connect(view, &TimelineView::rowScaleAsked, this, &RowsController::scaleRows);
+    connect(&view->input(), &TimelineInput::rowScaleAsked, this, &RowsController::scaleRows);
     workspace.room().rows()->installEventFilter(this);
     auto* origins = new QActionGroup(this);
     for (const auto& [id, origin] : {std::pair{"timeRelative", TimeOrigin::Step}, {"timeAbsolute", TimeOrigin::Run}}) {
@@ -300,17 +300,18 @@ RowsController::RowsController(Workspace& workspace) : Feature(workspace)
     });
     connect(state, &ViewState::selectionChanged, this, &RowsController::refresh);
     connect(view, &TimelineView::rowsLaidOut, this, &RowsController::runChanged);
-    connect(view, &TimelineView::cursorMoved, this, &RowsController::refresh);
-    connect(view, &TimelineView::rowMenuAsked, this, [this](const QPoint& at, int row) {
+    connect(&view->rowCursor(), &RowCursor::moved, this, &RowsController::refresh);
+    connect(&view->input(), &TimelineInput::rowMenuAsked, this, [this](const QPoint& at, int row) {
         QMenu menu(m_workspace.window());
         fillRowMenu(menu, row);
         menu.exec(at);
     });
-    connect(view, &TimelineView::gapMenuAsked, this, [this](const QPoint& at, int panel, int rank, Nanos time) {
-        QMenu menu(m_workspace.window());
-        fillGapMenu(menu, panel, rank, time);
-        menu.exec(at);
-    });
+    connect(&view->input(), &TimelineInput::gapMenuAsked, this,
+            [this](const QPoint& at, int panel, int rank, Nanos time) {
+                QMenu menu(m_workspace.window());
+                fillGapMenu(menu, panel, rank, time);
+                menu.exec(at);
+            });
     refresh();
 }
 
@@ -346,10 +347,11 @@ double RowsController::suitableScale() const
     constexpr double usual = 880, most = 1.75; // px of timeline and charts; of the scale
     const TimelineView* view = m_workspace.views().timeline;
     const double room = m_workspace.room().rows()->height(), wanted = std::clamp(room / usual, 1.0, most);
-    const RowLayout& rows = view->layout();
+    const RowLayout& rows = view->scene().rows;
     if (wanted == 1 || rows.rows.empty()) return 1;
-    const double bars = static_cast<double>(rows.rows.size()) * rows.metrics.height / view->rowScale(); // at scale 1
-    const double rest = view->contentHeight() + 8 - bars * view->rowScale();
+    const double bars =
+        static_cast<double>(rows.rows.size()) * rows.metrics.height / view->rowSizes().scale; // at scale 1
+    const double rest = view->scene().contentHeight() + 8 - bars * view->rowSizes().scale;
     const double share = room * (view->panels().size() > 1 ? 0.72 : 0.62);
     return std::clamp((share - rest) / std::max(1.0, bars), 1.0, wanted);
 }
@@ -357,8 +359,8 @@ double RowsController::suitableScale() const
 void RowsController::fitRows()
 {
     const double scale = m_rowScale > 0 ? m_rowScale : suitableScale();
-    if (std::abs(scale - m_workspace.views().timeline->rowScale()) < 0.01) return;
-    m_workspace.views().timeline->setRowScale(scale);
+    if (std::abs(scale - m_workspace.views().timeline->rowSizes().scale) < 0.01) return;
+    m_workspace.views().timeline->setRowSizes({0, scale, m_workspace.views().timeline->rowSizes().track});
     m_workspace.shown().splitViews();
 }
 
@@ -372,7 +374,7 @@ void RowsController::setRowScale(double scale)
 
 void RowsController::scaleRows(double notches)
 {
-    setRowScale(m_workspace.views().timeline->rowScale() * std::pow(1.15, notches));
+    setRowScale(m_workspace.views().timeline->rowSizes().scale * std::pow(1.15, notches));
 }
 
 bool RowsController::eventFilter(QObject* watched, QEvent* event)
@@ -456,7 +458,7 @@ void RowsController::refresh()
             });
         });
     }));
-    const std::vector<int> ranks = view->chosenRanks();
+    const std::vector<int> ranks = view->rowCursor().chosenRanks();
     const auto mark = [&](ActionId id, const std::set<int>& of) {
         a[id]->setEnabled(!ranks.empty());
         a[id]->setChecked(!ranks.empty() &&
@@ -465,11 +467,11 @@ void RowsController::refresh()
     mark("pinRank", rows.pinned);
     mark("foldRank", rows.collapsed);
     mark("rankTrack", rows.trackless);
-    const int row = view->cursorRow();
-    a["openGroup"]->setEnabled(row >= 0 && view->layout().rows[static_cast<std::size_t>(row)].group >= 0);
+    const int row = view->rowCursor().row();
+    a["openGroup"]->setEnabled(row >= 0 && view->scene().place(row).group >= 0);
     for (const ActionId id : {"rowUp", "rowDown", "rowsAutomatic"}) a[id]->setEnabled(shown);
-    a["rowsTaller"]->setEnabled(shown && view->rowScale() < mostRowScale);
-    a["rowsLower"]->setEnabled(shown && view->rowScale() > leastRowScale);
+    a["rowsTaller"]->setEnabled(shown && view->rowSizes().scale < mostRowScale);
+    a["rowsLower"]->setEnabled(shown && view->rowSizes().scale > leastRowScale);
     a["rowsAutomatic"]->setChecked(m_rowScale == 0);
     a["resetRows"]->setEnabled(!rows.pinned.empty() || !rows.collapsed.empty() || !rows.trackless.empty() ||
                                !rows.expanded.empty());
@@ -478,7 +480,7 @@ void RowsController::refresh()
 // All of them if one is not yet, else none.
 void RowsController::toggleRanks(std::set<int> RowSettings::*of)
 {
-    const std::vector<int> ranks = m_workspace.views().timeline->chosenRanks();
+    const std::vector<int> ranks = m_workspace.views().timeline->rowCursor().chosenRanks();
     if (ranks.empty()) return;
     RowSettings rows = m_workspace.viewState()->rows();
     std::set<int>& chosen = rows.*of;
@@ -504,9 +506,9 @@ void RowsController::fillRowMenu(QMenu& menu, int row)
 {
     Actions& a = m_workspace.actions();
     TimelineView* view = m_workspace.views().timeline;
-    if (row < 0 || row >= static_cast<int>(view->layout().rows.size())) return;
-    const RowPlace& place = view->layout().rows[static_cast<std::size_t>(row)];
-    menu.addSection(view->rowText(row));
+    if (row < 0 || row >= static_cast<int>(view->scene().rows.rows.size())) return;
+    const RowPlace& place = view->scene().place(row);
+    menu.addSection(rowText(view->scene(), row));
     if (place.group >= 0) menu.addAction(a["openGroup"]);
     for (const ActionId id : {"pinRank", "foldRank", "rankTrack"}) menu.addAction(a[id]);
     menu.addAction(u"Select the whole row"_s, this, [this, first = place.firstPosition, last = place.lastPosition] {
@@ -532,17 +534,18 @@ void RowsController::fillGapMenu(QMenu& menu, int panel, int rank, Nanos axisTim
     const TimeRange gap{next > 0 ? lane.slices()[next - 1].end() : 0,
                         next < lane.size() ? lane.slices()[next].begin() : shown.duration};
     menu.addSection(u"Idle, rank %1: %2"_s.arg(rank).arg(durationText(gap.duration(), shown.units)));
-    QAction* why = menu.addAction(u"&Explain this gap"_s, this,
-                                  [view, panel, rank, axisTime] { emit view->idleClicked(panel, rank, axisTime); });
+    QAction* why = menu.addAction(u"&Explain this gap"_s, this, [view, panel, rank, axisTime] {
+        emit view->selection().idleClicked(panel, rank, axisTime);
+    });
     why->setEnabled(m_workspace.shown().mode() == Shown::Mode::Run);
     menu.addAction(u"&Fit this gap"_s, this, [this, gap] { m_workspace.viewState()->fit(gap); });
     const int position =
-        view->layout().plan->positionOf[static_cast<std::size_t>(panel)][static_cast<std::size_t>(rank)];
+        view->scene().rows.plan->positionOf[static_cast<std::size_t>(panel)][static_cast<std::size_t>(rank)];
     menu.addAction(u"&Select this gap"_s, this, [this, gap, position] {
         m_workspace.viewState()->setAreas({{gap, position, position}});
     });
     menu.addAction(u"Select it on &every rank"_s, this,
-                   [this, gap, last = static_cast<int>(view->layout().plan->rankAt.size()) - 1] {
+                   [this, gap, last = static_cast<int>(view->scene().rows.plan->rankAt.size()) - 1] {
                        m_workspace.viewState()->setAreas({{gap, 0, last}});
                    });
     menu.addSeparator();
@@ -562,7 +565,7 @@ void showByHost(const ShowRequest& request)
 void showRows(const ShowRequest& request)
 {
     RowSettings rows = request.workspace.viewState()->rows();
-    const int ranks = static_cast<int>(request.workspace.views().timeline->layout().plan->rankAt.size());
+    const int ranks = static_cast<int>(request.workspace.views().timeline->scene().rows.plan->rankAt.size());
     rows.pinned = {ranks - 1};
     rows.collapsed = {1};
     rows.expanded = {0};

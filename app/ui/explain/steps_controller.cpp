@@ -74,8 +74,8 @@ StepsController::StepsController(Workspace& workspace)
     connect(library, &RunLibrary::lanesProgress, this, [this](qint64 done, qint64 total) {
         m_progress->setValue(total > 0 ? static_cast<int>(done * 1000 / total) : 0);
     });
-    connect(workspace.views().timeline, &TimelineView::idleClicked, this, &StepsController::detail);
-    connect(workspace.views().timeline, &TimelineView::sliceAsked, this, &StepsController::detail);
+    connect(&workspace.views().timeline->selection(), &SelectionOverlay::idleClicked, this, &StepsController::detail);
+    connect(&workspace.views().timeline->selection(), &SelectionOverlay::sliceAsked, this, &StepsController::detail);
     connectActions();
 }
 
@@ -257,7 +257,7 @@ void StepsController::selectAt(int rank, Nanos axisTime)
     const SpanId span = at < lane.size() ? lane.spanOf(at) : noSpan;
     if (span == noSpan) return;
     m_workspace.viewState()->select({0, span});
-    m_workspace.views().timeline->ensureVisible({0, span});
+    m_workspace.views().timeline->selection().show({0, span});
 }
 
 void StepsController::findOn(const QString& text, const OpQuery& query, bool backward)

@@ -182,7 +182,7 @@ void ToolsController::showPicture(const std::vector<std::shared_ptr<const Timeli
     Shown& shown = m_workspace.shown();
     TimelineView* timeline = m_workspace.views().timeline;
     const bool fitted = m_workspace.viewState()->isFitted(), more = panels.size() != timeline->panels().size();
-    timeline->setTrackHeight(shown.tool() == Shown::Tool::Lowered ? 26 : 0);
+    timeline->setRowSizes({0, timeline->rowSizes().scale, shown.tool() == Shown::Tool::Lowered ? 26.0 : 0});
     timeline->setPanels(panels);
     m_workspace.views().memory->setPanels(panels);
     m_workspace.views().legend->setPanels(panels);

@@ -99,7 +99,7 @@ ViewController::ViewController(Workspace& workspace) : Feature(workspace)
         bar->setValue(bar->maximum());
     });
     on("fit", [state] { state->fitAll(); });
-    on("fitSelection", [timeline = views.timeline] { timeline->fitSelection(); });
+    on("fitSelection", [timeline = views.timeline] { timeline->selection().fit(); });
     on("back", [state] { state->goBack(); });
     on("forward", [state] { state->goForward(); });
     a["criticalPath"]->setChecked(state->showsCriticalPath());
@@ -109,8 +109,8 @@ ViewController::ViewController(Workspace& workspace) : Feature(workspace)
     // Home and F belong to the timeline while it has the focus; from anywhere else the window answers.
     for (const ActionId id : {"fit", "fitSelection", "back", "forward"}) a[id]->setShortcutContext(Qt::WindowShortcut);
     connect(&workspace.room(), &Room::pageChanged, this, &ViewController::showPanels);
-    connect(views.timeline, &TimelineView::areaAggregated, views.side, &SidePanel::setAggregation);
-    connect(views.timeline, &TimelineView::contextMenuAsked, this, &ViewController::spanMenu);
+    connect(&views.timeline->selection(), &SelectionOverlay::areaAggregated, views.side, &SidePanel::setAggregation);
+    connect(&views.timeline->input(), &TimelineInput::contextMenuAsked, this, &ViewController::spanMenu);
     connect(&workspace, &Workspace::actionsRefreshed, this, &ViewController::refreshActions);
 }
 
@@ -144,7 +144,7 @@ void ViewController::spanMenu(const QPoint& at, SpanRef ref)
     QMenu menu(m_workspace.window());
     if (ref.valid()) {
         m_workspace.viewState()->select(ref);
-        menu.addAction(u"Fit this op"_s, this, [this, ref] { m_workspace.views().timeline->fitSpan(ref); });
+        menu.addAction(u"Fit this op"_s, this, [this, ref] { m_workspace.views().timeline->selection().fitTo(ref); });
         menu.addAction(u"Copy its details"_s, this, [this, ref] {
             QApplication::clipboard()->setText(m_workspace.views().timeline->cardOf(ref).plain());
         });

@@ -53,7 +53,7 @@ void FlameController::fold()
         bool area = false;
     } asked;
     const auto& panels = m_workspace.views().timeline->panels();
-    const auto& plan = m_workspace.views().timeline->layout().plan;
+    const auto& plan = m_workspace.views().timeline->scene().rows.plan;
     if (const auto areas = m_workspace.viewState()->areas();
         !areas.empty() && !panels.empty() && panels.front()->timeline == m_view->run->timeline && plan) {
         asked = {std::numeric_limits<Nanos>::max(), std::numeric_limits<Nanos>::min(), {}, true};

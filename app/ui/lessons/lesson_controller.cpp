@@ -194,7 +194,7 @@ LessonController::LessonController(Workspace& workspace)
             QTimer::singleShot(0, this, [this] {
                 if (!m_session || !std::exchange(m_wantEdit, false) || m_workspace.shown().ref() != m_canvasRef) return;
                 m_workspace.feature<OrderEditing>()->enterEdit();
-                m_workspace.views().timeline->setEditMode(m_session->allows("move"));
+                m_workspace.feature<OrderEditing>()->setMoves(m_session->allows("move"));
                 if (const lessons::Step* step = m_session->step(); step != nullptr && !step->compare.empty()) {
                     m_workspace.feature<OrderEditing>()->compareWith(qs(step->compare));
                     m_workspace.actions()["ghostLibrary"]->setChecked(false); // its outlines on request
@@ -206,11 +206,12 @@ LessonController::LessonController(Workspace& workspace)
             &LessonController::editorChanged);
     connect(&workspace.feature<OrderEditing>()->editor(), &ScheduleEditor::previewed, this,
             &LessonController::editorChanged);
-    connect(workspace.views().timeline, &TimelineView::idleClicked, this, [this](int panel, int rank, Nanos time) {
-        // the panel that would say so is hidden
-        const bool beside = m_workspace.shown().mode() == Shown::Mode::Run && m_panel->isVisible();
-        if (panel == 0 && (m_workspace.shown().mode() == Shown::Mode::Edit || beside)) explainGap(rank, time);
-    });
+    connect(&workspace.views().timeline->selection(), &SelectionOverlay::idleClicked, this,
+            [this](int panel, int rank, Nanos time) {
+                // the panel that would say so is hidden
+                const bool beside = m_workspace.shown().mode() == Shown::Mode::Run && m_panel->isVisible();
+                if (panel == 0 && (m_workspace.shown().mode() == Shown::Mode::Edit || beside)) explainGap(rank, time);
+            });
     connect(workspace.viewState(), &ViewState::selectionChanged, this, &LessonController::hideGap);
     connect(workspace.viewState(), &ViewState::visibleChanged, this, &LessonController::hideGap);
     connect(&workspace, &Workspace::themeChanged, this, &LessonController::applyTheme);

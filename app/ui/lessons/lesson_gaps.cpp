@@ -80,7 +80,7 @@ void LessonController::explainGap(int rank, Nanos time)
             }
             auto* buttons = new QHBoxLayout;
             const bool moves = m_workspace.shown().mode() == Shown::Mode::Edit && found.gap->hasReadyOp &&
-                               found.gap->next != noSpan && m_workspace.views().timeline->editMode();
+                               found.gap->next != noSpan && m_workspace.feature<OrderEditing>()->moves();
             if (moves) {
                 auto* go = new QPushButton(u"Try it"_s, card);
                 go->setToolTip(u"Moves %1 here; can be undone"_s.arg(qs(toText(found.gap->readyOp))));
@@ -104,7 +104,7 @@ void LessonController::explainGap(int rank, Nanos time)
             card->setFixedWidth(340);
             card->adjustSize();
             const Axis axis = m_workspace.views().timeline->axis();
-            const auto row = m_workspace.views().timeline->rowRect(0, rank);
+            const auto row = m_workspace.views().timeline->scene().rowRect(0, rank);
             const double x = axis.toX(panel->toAxis(found.gap->start));
             const double below = row ? row->bottom() + 6 : 60;
             const QSize room = m_workspace.views().timeline->size();

@@ -153,7 +153,7 @@ void MapperController::preview()
                            m_panel->setPreview(answer.preview);
                            if (dock()->isHidden()) return;
                            m_marked = answer.marks != nullptr;
-                           m_workspace.feature<NoteKeeping>()->setHits(0, answer.marks, noSpan);
+                           m_workspace.feature<OpFinding>()->mark(answer.marks);
                        });
 }
 
@@ -161,7 +161,7 @@ void MapperController::mark()
 {
     if (!m_marked) return;
     m_marked = false;
-    m_workspace.feature<NoteKeeping>()->setHits(0, nullptr, noSpan);
+    m_workspace.feature<OpFinding>()->mark(nullptr);
 }
 
 void MapperController::open()

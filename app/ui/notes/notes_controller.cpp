@@ -15,12 +15,15 @@
 #include "traces/store/run_file.h"
 #include "widgets/background.h"
 #include "widgets/literals.h"
+#include "widgets/notes/flags_overlay.h"
 #include "widgets/notes/notes_panel.h"
 #include "widgets/sentence.h"
 #include "widgets/timeline/row_plan.h"
 #include "widgets/timeline/timeline_view.h"
 
 namespace stagewright {
+
+static constexpr int flagsOfPanel = 1'000'000; // the numbers of a second run's flags begin there
 
 // One change of the notes of a run, as the lists before and after.
 class NotesController::Change : public QUndoCommand {
@@ -73,8 +76,10 @@ std::vector<ActionEntry> NotesController::actionTable()
 }
 
 NotesController::NotesController(Workspace& workspace)
-    : Feature(workspace), m_panel(new NotesPanel), m_dock(new QDockWidget(u"Notes"_s, workspace.window()))
+    : Feature(workspace), m_flags(new FlagsOverlay(this)), m_panel(new NotesPanel),
+      m_dock(new QDockWidget(u"Notes"_s, workspace.window()))
 {
+    workspace.views().timeline->add(m_flags);
     m_pool.setMaxThreadCount(1);
     m_dock->setObjectName(u"notesDock"_s);
     m_dock->setWidget(m_panel);
@@ -135,7 +140,16 @@ NotesController::NotesController(Workspace& workspace)
         if (m_workspace.shown().mode() != Shown::Mode::Edit) m_undo.redo();
     });
     workspace.library()->setNotesSource([this](const RunRef& ref) { return own(ref); });
-    workspace.views().timeline->installEventFilter(this);
+    connect(m_flags, &FlagsOverlay::clicked, this, [this](int number) {
+        if (number < 0 || number >= flagsOfPanel) return;
+        m_panel->setCurrentRow(number);
+        choose(number, false);
+    });
+    connect(&workspace.views().timeline->input(), &TimelineInput::pressed, this, [this](QPointF at) {
+        if (m_chosen < 0 || m_flags->flagAt(at) != nullptr) return;
+        m_panel->setCurrentRow(-1);
+        choose(-1, false);
+    });
 }
 
 FeatureParts NotesController::parts()
@@ -143,14 +157,6 @@ FeatureParts NotesController::parts()
     FeatureParts parts;
     parts.docks = {{m_dock}};
     return parts;
-}
-
-bool NotesController::escape()
-{
-    if (m_hits == nullptr && m_moments.empty()) return false;
-    m_workspace.feature<OpFinding>()->clear();
-    setHits(0, nullptr, noSpan); // those of a query
-    return true;
 }
 
 NotesController::~NotesController()
@@ -195,7 +201,7 @@ std::optional<Note> NotesController::noteOfSelection() const
                         .toStdString();
     } else if (!state.areas().empty()) {
         const AreaSelection& area = state.areas().front();
-        const auto plan = m_workspace.views().timeline->rowPlan();
+        const auto plan = m_workspace.views().timeline->scene().rows.plan;
         if (!plan || plan->rankAt.empty()) return std::nullopt;
         const int positions = static_cast<int>(plan->rankAt.size());
         const int from = std::clamp(area.firstRow, 0, positions - 1),
@@ -436,23 +442,10 @@ void NotesController::shownChanged()
     refresh();
 }
 
-void NotesController::setHits(int panel, std::shared_ptr<const std::vector<SpanId>> hits, SpanId current,
-                              std::vector<Nanos> moments)
-{
-    const auto& panels = m_workspace.views().timeline->panels();
-    m_hitPanel = panel;
-    m_hitTimeline =
-        panel < static_cast<int>(panels.size()) ? panels[static_cast<std::size_t>(panel)]->timeline : nullptr;
-    m_hits = std::move(hits);
-    m_currentHit = current;
-    m_moments = std::move(moments);
-    refresh();
-}
-
 void NotesController::refresh()
 {
     const bool edit = m_workspace.shown().mode() == Shown::Mode::Edit;
-    auto flags = std::make_shared<TimelineFlags>();
+    std::vector<NoteFlag> flags;
     const auto& panels = m_workspace.views().timeline->panels();
     for (int p = 0; p < static_cast<int>(panels.size()) && p < 2 && !edit; ++p) {
         const TimelinePanel& panel = *panels[static_cast<std::size_t>(p)];
@@ -474,19 +467,13 @@ void NotesController::refresh()
                 flag.firstRank = note.rank;
                 flag.lastRank = note.lastRank;
             }
-            flags->notes.push_back(std::move(flag));
+            flags.push_back(std::move(flag));
         };
         int number = 0;
-        for (const Note& note : notes(refOfPanel(p))) add(note, number++ + p * 1'000'000, false);
+        for (const Note& note : notes(refOfPanel(p))) add(note, number++ + p * flagsOfPanel, false);
         if (m_passing && m_passingPanel == p) add(*m_passing, -2, true);
     }
-    flags->hitPanel = m_hitPanel;
-    const bool theirs = m_hitPanel < static_cast<int>(panels.size()) &&
-                        panels[static_cast<std::size_t>(m_hitPanel)]->timeline == m_hitTimeline;
-    flags->hits = edit || !theirs ? nullptr : m_hits; // numbers of spans mean other ops in another timeline
-    flags->current = m_currentHit;
-    if (theirs) flags->moments = m_moments;
-    m_workspace.views().timeline->setFlags(flags->empty() ? nullptr : std::move(flags));
+    m_flags->set(std::move(flags));
     m_panel->setNotes(m_workspace.shown().mode() == Shown::Mode::Empty ? Notes{} : notes(m_workspace.shown().ref()),
                       panels.empty() ? 1 : panels.front()->units.time);
     if (m_chosen >= m_panel->model()->rowCount()) m_chosen = -1;
@@ -516,7 +503,7 @@ void NotesController::choose(int row, bool show)
     } else {
         const TimeRange visible = m_workspace.viewState()->visible();
         if (note.begin < visible.begin || note.end > visible.end) m_workspace.viewState()->fit({note.begin, note.end});
-        if (note.rank >= 0) m_workspace.views().timeline->ensureRowVisible(0, note.rank);
+        if (note.rank >= 0) m_workspace.views().timeline->selection().showRank(0, note.rank);
     }
 }
 
@@ -527,20 +514,6 @@ bool NotesController::eventFilter(QObject* watched, QEvent* event)
         static_cast<QKeyEvent*>(event)->key() == Qt::Key_Escape) {
         answered(false);
         return true;
-    }
-    if (event->type() == QEvent::MouseButtonPress && watched == m_workspace.views().timeline) {
-        const auto* mouse = static_cast<QMouseEvent*>(event);
-        const int number =
-            mouse->button() == Qt::LeftButton ? m_workspace.views().timeline->flagAt(mouse->position()) : -1;
-        if (number >= 0 && number < 1'000'000) {
-            m_panel->setCurrentRow(number);
-            choose(number, false);
-            return true;
-        }
-        if (m_chosen >= 0) {
-            m_panel->setCurrentRow(-1);
-            choose(-1, false);
-        }
     }
     return QObject::eventFilter(watched, event);
 }

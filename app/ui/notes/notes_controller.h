@@ -16,13 +16,13 @@
 #include "app/ui/workspace/offers.h"
 #include "traces/run/notes.h"
 #include "widgets/runs/runs_model.h"
-#include "widgets/timeline/timeline_flags.h"
 
 class QDockWidget;
 class QLineEdit;
 
 namespace stagewright {
 
+class FlagsOverlay;
 class NotesPanel;
 
 class NotesController : public Feature, public NoteKeeping {
@@ -48,10 +48,8 @@ public:
     QLineEdit* field() { return m_field; } // where the text is typed; null: not open
     bool settled() const override { return m_reading == 0 && m_writing == 0; }
 
-    void setHits(int panel, std::shared_ptr<const std::vector<SpanId>> hits, SpanId current,
-                 std::vector<Nanos> moments = {}) override;
-    void refresh();         // flags and list, of the pictures shown now
-    bool escape() override; // takes the hits away
+    void refresh(); // flags and list, of the pictures shown now
+    FlagsOverlay* flags() { return m_flags; }
 
 private:
     class Change;
@@ -68,6 +66,7 @@ private:
     void answered(bool kept); // closes the field; its text becomes the temporary note's, or the note is dropped
     bool eventFilter(QObject* watched, QEvent* event) override;
 
+    FlagsOverlay* m_flags;
     NotesPanel* m_panel;
     QDockWidget* m_dock;
     QUndoStack m_undo;
@@ -79,11 +78,6 @@ private:
     int m_chosen = -1; // row of the list
     int m_reading = 0;
     int m_writing = 0;
-    int m_hitPanel = 0;
-    std::shared_ptr<const Timeline> m_hitTimeline; // whose spans they are
-    std::shared_ptr<const std::vector<SpanId>> m_hits;
-    SpanId m_currentHit = noSpan;
-    std::vector<Nanos> m_moments;
 };
 
 } // namespace stagewright

@@ -56,7 +56,8 @@ std::vector<ActionEntry> PlaybackController::actionTable()
 PlaybackController::PlaybackController(Workspace& workspace)
     : Feature(workspace), m_player(new Player(this)), m_making(workspace.jobs())
 {
-    m_overlay = new PlaybackOverlay(workspace.views().timeline, workspace.viewState(), m_player);
+    m_overlay = new PlaybackOverlay(workspace.views().timeline, m_player);
+    workspace.views().timeline->add(m_overlay);
     m_memory =
         new MemoryPlayback(workspace.views().memory, workspace.views().timeline, workspace.viewState(), m_player);
     m_bar = new PlaybackBar(m_player);
@@ -108,7 +109,6 @@ PlaybackController::PlaybackController(Workspace& workspace)
             m_player->seek(panel.toAxis(panel.timeline->spans()[selected.span].start));
     });
     auto theme = [this] {
-        m_overlay->setTheme(m_workspace.theme());
         m_memory->setTheme(m_workspace.theme());
         m_bar->setTheme(m_workspace.theme());
     };

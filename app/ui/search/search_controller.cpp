@@ -11,6 +11,7 @@
 #include "widgets/literals.h"
 #include "widgets/panel/op_query.h"
 #include "widgets/search/find_field.h"
+#include "widgets/search/finds_overlay.h"
 #include "widgets/search/search_panel.h"
 #include "widgets/timeline/timeline_view.h"
 
@@ -77,11 +78,12 @@ std::vector<ActionEntry> SearchController::actionTable()
 }
 
 SearchController::SearchController(Workspace& workspace)
-    : Feature(workspace), m_panel(new SearchPanel),
+    : Feature(workspace), m_overlay(new FindsOverlay(this)), m_panel(new SearchPanel),
       m_dock(makeBottomDock(workspace, u"searchDock"_s, u"Search results"_s, m_panel, workspace.actions()["searchList"],
                             [this] { m_panel->table()->setFocus(); })),
       m_searching(workspace.jobs())
 {
+    workspace.views().timeline->add(m_overlay);
     connect(m_panel, &SearchPanel::chosen, this, &SearchController::go);
     connect(&workspace.shown(), &Shown::runShown, this, &SearchController::clear);
     connect(&workspace.shown(), &Shown::modeChanged, this, &SearchController::clear);
@@ -143,6 +145,19 @@ FeatureParts SearchController::parts()
     return parts;
 }
 
+void SearchController::mark(std::shared_ptr<const std::vector<SpanId>> spans, std::vector<Nanos> moments)
+{
+    m_overlay->set({0, std::move(spans), noSpan, std::move(moments)});
+}
+
+bool SearchController::escape()
+{
+    if (m_overlay->finds().empty()) return false;
+    clear();
+    m_overlay->set({}); // those of a query
+    return true;
+}
+
 void SearchController::clear()
 {
     m_searching.drop();
@@ -156,7 +171,7 @@ void SearchController::clear()
     m_marks.reset();
     m_searchedPanel.reset();
     m_panel->setHits(nullptr, nullptr, {}, {});
-    m_workspace.feature<NoteKeeping>()->setHits(0, nullptr, noSpan);
+    m_overlay->set({});
 }
 
 void SearchController::find(const QString& text, bool backward)
@@ -218,7 +233,7 @@ void SearchController::searched(const QString& text, bool backward, std::shared_
     if (m_hits->empty() && ofPart())
         return m_workspace.feature<StepReading>()->findOn(m_query, parseOpQuery(m_query), backward);
     if (m_hits->empty()) {
-        m_workspace.feature<NoteKeeping>()->setHits(0, nullptr, noSpan);
+        m_overlay->set({});
         m_workspace.views().find->setAnswer(u"no match"_s, false);
         return;
     }
@@ -261,12 +276,12 @@ void SearchController::go(int row)
     if (hit.span != noSpan) {
         const SpanRef ref{m_panelIndex, hit.span};
         m_workspace.viewState()->select(ref);
-        m_workspace.views().timeline->ensureVisible(ref);
+        m_workspace.views().timeline->selection().show(ref);
     } else {
         const Note& note = m_searchedNotes[static_cast<std::size_t>(hit.note)];
         m_workspace.viewState()->fit({note.begin, note.end});
     }
-    m_workspace.feature<NoteKeeping>()->setHits(m_panelIndex, m_marks, hit.span);
+    m_overlay->set({m_panelIndex, m_marks, hit.span, {}});
     m_workspace.views().find->setAnswer(u"%L1 of %L2"_s.arg(row + 1).arg(m_hits->size()), true);
 }
 

@@ -17,6 +17,7 @@ class QDockWidget;
 
 namespace stagewright {
 
+class FindsOverlay;
 class SearchPanel;
 
 class SearchController : public Feature, public OpFinding {
@@ -27,11 +28,14 @@ public:
     static std::vector<ShowEntry> showTable();
     FeatureParts parts() override;
     void find(const QString& text, bool backward = false) override;
+    void mark(std::shared_ptr<const std::vector<SpanId>> spans, std::vector<Nanos> moments) override;
     void clear() override;
+    bool escape() override; // takes the marks away
     void restart(bool backward) override;
     bool searching() const { return m_searching.running(); }
     const std::vector<SearchHit>& hits() const;
     SearchPanel* panel() { return m_panel; }
+    const FindsOverlay& overlay() const { return *m_overlay; }
     QDockWidget* dock() { return m_dock; }
 
 protected:
@@ -44,6 +48,7 @@ private:
     void walk(bool backward);
     bool ofPart() const; // of a run read in parts: one step was searched
 
+    FindsOverlay* m_overlay;
     SearchPanel* m_panel;
     QDockWidget* m_dock;
     QString m_query; // of the hits

@@ -80,7 +80,7 @@ void Appearance::apply()
                            views.timeline->property("timeUnit").toInt() != static_cast<int>(preferences.timeUnit);
     setTimeUnit(preferences.timeUnit);
     views.timeline->setProperty("timeUnit", static_cast<int>(preferences.timeUnit));
-    views.timeline->setKeyMap(preferences.keys);
+    views.timeline->input().setKeyMap(preferences.keys);
     views.memory->setKeyMap(preferences.keys);
     const ActionId keys[] = {"keysPerfetto", "keysNsight", "keysTracy"};
     m_workspace.actions()[keys[static_cast<int>(preferences.keys)]]->setChecked(true);

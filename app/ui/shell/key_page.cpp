@@ -102,7 +102,7 @@ void showKeys(Workspace& workspace)
     const QString maps[] = {u"Perfetto"_s, u"Nsight Systems"_s, u"Tracy"_s};
     auto* head = new QHBoxLayout;
     head->addWidget(makeLabel(u"Keys as in %1; change them in Preferences (Ctrl+,)"_s.arg(
-                                  maps[static_cast<int>(timeline->keyMap())]),
+                                  maps[static_cast<int>(timeline->input().keyMap())]),
                               "title", dialog),
                     1);
     auto* find = new QLineEdit(dialog);
@@ -124,7 +124,7 @@ void showKeys(Workspace& workspace)
     scroll->setWidget(page);
     layout->addWidget(scroll, 1);
 
-    const std::vector<Group> groups = groupsOf(workspace.actions(), timeline->keyMap());
+    const std::vector<Group> groups = groupsOf(workspace.actions(), timeline->input().keyMap());
     // In as many columns as the window's height needs, each group whole.
     const int lineHeight = QFontMetrics(fontOf(FontRole::Body)).height() + 4;
     std::size_t lines = 0;

@@ -56,7 +56,7 @@ bool KeyRouter::isForTimeline(const QWidget* focus, const QKeyEvent& key) const
 {
     TimelineView* view = m_workspace.views().timeline;
     if (focus == view || !view->isVisible() || !isCharacter(key)) return false;
-    return actionOf(view->keyMap(), key).has_value();
+    return actionOf(view->input().keyMap(), key).has_value();
 }
 
 bool KeyRouter::press(QWidget* focus, const QKeyEvent& key)

@@ -169,7 +169,7 @@ std::vector<PaletteEntry> PaletteController::ops(const QString& pattern) const
                                          durationText(panel.toAxis(span.start), panel.units));
         entry.perform = [this, id] {
             m_workspace.viewState()->select({0, id});
-            m_workspace.views().timeline->ensureVisible({0, id});
+            m_workspace.views().timeline->selection().show({0, id});
             m_workspace.views().timeline->setFocus();
         };
         found.push_back(std::move(entry));

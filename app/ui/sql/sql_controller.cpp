@@ -337,7 +337,7 @@ void SqlController::showAllRows()
     std::sort(moments.begin(), moments.end());
     const auto marked = spans->size() + moments.size();
     if (m_workspace.shown().showsToolPicture()) m_workspace.shown().setTool(Shown::Tool::None);
-    m_workspace.feature<NoteKeeping>()->setHits(0, spans, noSpan, std::move(moments));
+    m_workspace.feature<OpFinding>()->mark(spans, std::move(moments));
     m_console->setSaid(
         elsewhere == 0
             ? countText(static_cast<qint64>(marked),

@@ -64,7 +64,7 @@ void TablesController::mark(const document::Marks& marks)
     std::vector<Nanos> moments;
     for (const auto& gap : marks.gaps) moments.push_back(shown->panel->toAxis(gap.start));
     std::sort(moments.begin(), moments.end());
-    m_workspace.feature<NoteKeeping>()->setHits(0, spans, noSpan, std::move(moments));
+    m_workspace.feature<OpFinding>()->mark(spans, std::move(moments));
 }
 
 void TablesController::clear() { m_panel->setTables(nullptr, {}); }

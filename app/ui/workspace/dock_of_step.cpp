@@ -46,7 +46,7 @@ void DockOfStep::choose(SpanId span)
     }
     const SpanRef ref{0, span};
     m_workspace.viewState()->select(ref);
-    m_workspace.views().timeline->ensureVisible(ref);
+    m_workspace.views().timeline->selection().show(ref);
 }
 
 } // namespace stagewright

@@ -70,6 +70,8 @@ public:
     virtual void setTray(bool shown, bool placesAll) = 0;
     // A lesson keeps the order: it is not saved for recovery, and not listed when edit mode is left.
     virtual void setKeptElsewhere(bool kept) = 0;
+    virtual void setMoves(bool on) = 0; // ops can be dragged; every edit begins so
+    virtual bool moves() const = 0;
 
 protected:
     ~OrderEditing() = default;
@@ -123,6 +125,8 @@ protected:
 
 class OpFinding {
 public:
+    // What else found something, a query or rules: marked in place of what a search found. Spans are sorted by id.
+    virtual void mark(std::shared_ptr<const std::vector<SpanId>> spans, std::vector<Nanos> moments = {}) = 0;
     virtual void find(const QString& text, bool backward = false) = 0; // the next match; a new text searches first
     virtual void restart(bool backward) = 0;                           // the first match again, or the last
     virtual void clear() = 0;                                          // no matches, no marks
@@ -146,9 +150,6 @@ public:
     virtual const std::vector<Note>& notes(const RunRef& ref) const = 0; // known ones: own, then carried over
     virtual void addNote(const RunRef& ref, Note note) = 0;              // undoable; without an id
     virtual void forget(const RunRef& ref) = 0;                          // read again
-    // What a search or a query marks on the timeline in addition to the notes.
-    virtual void setHits(int panel, std::shared_ptr<const std::vector<SpanId>> hits, SpanId current,
-                         std::vector<Nanos> moments = {}) = 0;
 
 protected:
     ~NoteKeeping() = default;

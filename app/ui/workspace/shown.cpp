@@ -254,16 +254,14 @@ void Shown::setMode(Mode mode)
     if (mode != Mode::Run) {
         m_tool = Tool::None;
         m_toolText.clear();
-        views.timeline->setTrackHeight(0);
+        views.timeline->setRowSizes({0, views.timeline->rowSizes().scale, 0});
     }
     m_workspace.room().showViews(mode != Mode::Empty);
     emit modeChanging();
     views.memory->setVisible(m_workspace.actions()["memory"]->isChecked());
-    views.timeline->setEditMode(mode == Mode::Edit);
     views.timeline->setTitle(mode == Mode::Compare ? u"Shared time axis"_s
                              : mode == Mode::Edit  ? u"Edit"_s
                                                    : u"Timeline"_s);
-    if (mode != Mode::Edit) views.timeline->setDragFeedback(std::nullopt);
     if (mode != Mode::Compare) m_workspace.runs()->setMarks({});
     if (mode == Mode::Empty) {
         views.timeline->setPanels({});
@@ -373,7 +371,7 @@ bool Shown::selectOp(SpanId span)
     const auto& panels = timeline->panels();
     if (panels.empty() || span >= panels.front()->timeline->spans().size()) return false;
     m_workspace.viewState()->select({0, span});
-    timeline->ensureVisible({0, span});
+    timeline->selection().show({0, span});
     return true;
 }
 

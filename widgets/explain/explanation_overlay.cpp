@@ -1,10 +1,10 @@
-#include "widgets/timeline/timeline_notes.h"
+#include "widgets/explain/explanation_overlay.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "widgets/timeline/arrows.h"
-#include "widgets/timeline/timeline_painter.h"
+#include "widgets/timeline/timeline_view.h"
 
 namespace stagewright {
 namespace {
@@ -21,9 +21,8 @@ QRectF rectOf(const TimelineScene& scene, const GapNote& gap)
 
 // Ops fade towards the canvas with their slack; rows with thousands of slices in view are skipped: nothing would be
 // visible.
-void paintSlack(QPainter& p, const TimelineScene& scene, const Theme& theme)
+void paintSlack(QPainter& p, const TimelineScene& scene, const Theme& theme, const TimelineNotes& notes)
 {
-    const TimelineNotes& notes = *scene.notes;
     if (!notes.slack || notes.mostSlack <= 0 || scene.rows.metrics.height < 8) return;
     for (const int row : scene.visibleRows()) {
         const RowPlace& place = scene.place(row);
@@ -46,11 +45,11 @@ void paintSlack(QPainter& p, const TimelineScene& scene, const Theme& theme)
     }
 }
 
-void paintGaps(QPainter& p, const TimelineScene& scene, const Theme& theme)
+void paintGaps(QPainter& p, const TimelineScene& scene, const Theme& theme, const TimelineNotes& notes)
 {
     QColor tint = theme.accent;
     tint.setAlphaF(theme.dark ? 0.42F : 0.3F);
-    const auto& gaps = scene.notes->gaps;
+    const auto& gaps = notes.gaps;
     for (const int row : scene.visibleRows()) {
         const RowPlace& place = scene.place(row);
         if (place.panel != 0 || place.kind == RowKind::Group) continue;
@@ -73,10 +72,9 @@ void paintGaps(QPainter& p, const TimelineScene& scene, const Theme& theme)
     }
 }
 
-void paintChain(QPainter& p, const TimelineScene& scene, const Theme& theme)
+void paintChain(QPainter& p, const TimelineScene& scene, const Theme& theme, const TimelineNotes& notes)
 {
     constexpr std::size_t most = 512; // the arrows nearest to the gap; the root is outlined anyway
-    const TimelineNotes& notes = *scene.notes;
     const auto place = [&](SpanId span) { return scene.rectOf({0, span}); };
     std::optional<QRectF> gap;
     if (notes.selected) {
@@ -114,12 +112,26 @@ void paintChain(QPainter& p, const TimelineScene& scene, const Theme& theme)
 
 } // namespace
 
-void paintNotes(QPainter& painter, const TimelineScene& scene, const Theme& theme)
+void ExplanationOverlay::set(std::shared_ptr<const TimelineNotes> notes)
 {
-    if (!scene.notes || scene.panels.empty()) return;
-    paintSlack(painter, scene, theme);
-    paintGaps(painter, scene, theme);
-    paintChain(painter, scene, theme);
+    m_notes = std::move(notes);
+    m_panel.reset();
+    if (view() != nullptr && !view()->panels().empty()) m_panel = view()->panels().front();
+    update();
+}
+
+std::shared_ptr<const TimelineNotes> ExplanationOverlay::notes() const
+{
+    const bool shown = view() != nullptr && !view()->panels().empty() && view()->panels().front() == m_panel.lock();
+    return shown ? m_notes : nullptr;
+}
+
+void ExplanationOverlay::paint(QPainter& painter, const TimelineScene& scene, const Theme& theme) const
+{
+    if (!m_notes || scene.panels.empty() || scene.panels.front() != m_panel.lock()) return;
+    paintSlack(painter, scene, theme, *m_notes);
+    paintGaps(painter, scene, theme, *m_notes);
+    paintChain(painter, scene, theme, *m_notes);
 }
 
 } // namespace stagewright

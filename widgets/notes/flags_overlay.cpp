@@ -1,12 +1,11 @@
-#include "widgets/timeline/timeline_flags.h"
+#include "widgets/notes/flags_overlay.h"
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
 
 #include <QFontMetricsF>
 
-#include "widgets/timeline/timeline_painter.h"
+#include "widgets/literals.h"
 
 namespace stagewright {
 namespace {
@@ -21,8 +20,8 @@ struct Place {
     QRectF range; // of a range note, over its rows
 };
 
-double left(const TimelineScene& scene) { return scene.axis.left; }
-double right(const TimelineScene& scene) { return scene.axis.left + scene.axis.width + rightMargin; }
+double leftEdge(const TimelineScene& scene) { return scene.axis.left; }
+double rightEdge(const TimelineScene& scene) { return scene.axis.left + scene.axis.width + rightMargin; }
 
 std::optional<Place> flagPlace(const TimelineScene& scene, const NoteFlag& note, const QFontMetricsF& metrics)
 {
@@ -57,9 +56,10 @@ std::optional<Place> flagPlace(const TimelineScene& scene, const NoteFlag& note,
     const double width = std::min(widestFlag, metrics.horizontalAdvance(note.text) + 14);
     double x = place.foot.x();
     // the flag of a long range stays in view
-    if (!place.range.isNull()) x = std::clamp(x, left(scene), std::max(left(scene), place.range.right() - width));
+    if (!place.range.isNull())
+        x = std::clamp(x, leftEdge(scene), std::max(leftEdge(scene), place.range.right() - width));
     // and that of an op at the edge
-    if (place.foot.x() <= right(scene)) x = std::max(left(scene), std::min(x, scene.size.width() - width - 2));
+    if (place.foot.x() <= rightEdge(scene)) x = std::max(leftEdge(scene), std::min(x, scene.size.width() - width - 2));
     double y = place.foot.y() - poleHeight - flagHeight;
     if (y < rulerHeight + 1) y = rulerHeight + 1;
     place.flag = QRectF(x, y, width, flagHeight);
@@ -75,8 +75,8 @@ void paintNote(QPainter& p, const TimelineScene& scene, const Theme& theme, cons
     NoteFlag shown = note;
     shown.text = firstLine(note.text);
     const auto place = flagPlace(scene, shown, metrics);
-    if (!place || place->flag.left() > right(scene) ||
-        std::max(place->flag.right(), place->range.right()) < left(scene))
+    if (!place || place->flag.left() > rightEdge(scene) ||
+        std::max(place->flag.right(), place->range.right()) < leftEdge(scene))
         return;
     if (place->flag.top() > scene.size.height()) return;
     const QColor colour = theme.accent;
@@ -91,7 +91,7 @@ void paintNote(QPainter& p, const TimelineScene& scene, const Theme& theme, cons
         for (const double x : {place->range.left(), place->range.right()})
             p.drawLine(QPointF(x, place->range.top()), QPointF(x, place->range.bottom()));
         p.drawLine(place->range.topLeft(), place->range.topRight());
-    } else if (place->foot.x() < left(scene) - 1) {
+    } else if (place->foot.x() < leftEdge(scene) - 1) {
         return; // its op is out of view
     }
     p.setPen(QPen(colour, 1.5));
@@ -110,84 +110,51 @@ void paintNote(QPainter& p, const TimelineScene& scene, const Theme& theme, cons
                metrics.elidedText(shown.text, Qt::ElideRight, room.width() + 1));
 }
 
-void markHit(QPainter& p, const QRectF& rect, const Theme& theme, bool current)
-{
-    p.setBrush(Qt::NoBrush);
-    if (rect.width() < 4) {
-        p.fillRect(QRectF(std::round(rect.left()) - 0.5, rect.top() - 3, 2, rect.height() + 3),
-                   current ? theme.critical : theme.accent);
-        return;
-    }
-    p.setPen(QPen(theme.canvas, 4));
-    p.drawRoundedRect(rect.adjusted(0.5, 0.5, -0.5, -0.5), 3, 3);
-    p.setPen(QPen(current ? theme.critical : theme.accent, 2));
-    p.drawRoundedRect(rect.adjusted(0.5, 0.5, -0.5, -0.5), 3, 3);
-}
-
-// At most one mark per pixel: from one painted hit to the first one that ends beyond its pixel by binary search.
-void paintFinds(QPainter& p, const TimelineScene& scene, const Theme& theme, const TimelineFlags& flags)
-{
-    if (!flags.hits || flags.hits->empty() || flags.hitPanel >= static_cast<int>(scene.panels.size())) return;
-    const TimelinePanel& panel = *scene.panels[static_cast<std::size_t>(flags.hitPanel)];
-    const auto spans = panel.timeline->spans();
-    const auto& hits = *flags.hits;
-    const std::vector<int> rows = scene.visibleRows();
-    for (const Track& track : panel.timeline->tracks()) {
-        const int row = scene.rowOf(flags.hitPanel, track.rank);
-        if (row < 0 || std::find(rows.begin(), rows.end(), row) == rows.end()) continue;
-        auto at = std::lower_bound(hits.begin(), hits.end(), track.begin);
-        const auto end = std::lower_bound(at, hits.end(), track.end);
-        const Nanos from = scene.axis.range.begin + panel.origin, to = scene.axis.range.end + panel.origin;
-        at = std::partition_point(at, end, [&](SpanId id) { return spans[id].end <= from && spans[id].start < from; });
-        while (at != end && *at < spans.size() && spans[*at].start < to) {
-            const double x = scene.axis.toX(panel.toAxis(spans[*at].start));
-            if (const auto rect = scene.rectOf({flags.hitPanel, *at});
-                rect && !scene.isCovered(*rect, {flags.hitPanel, *at})) {
-                markHit(p, *rect, theme, *at == flags.current);
-                p.fillRect(QRectF(std::max(left(scene), rect->left()) - 0.5, rulerHeight - 4, 2, 4), theme.accent);
-            }
-            const Nanos next = scene.axis.toTime(x + 1) + panel.origin;
-            ++at;
-            if (at != end && spans[*at].start < next)
-                at = std::partition_point(at, end, [&](SpanId id) { return spans[id].start < next; });
-        }
-    }
-    if (flags.current != noSpan) // over its neighbours
-        if (const auto rect = scene.rectOf({flags.hitPanel, flags.current})) markHit(p, *rect, theme, true);
-}
-
 } // namespace
 
-void paintFlags(QPainter& painter, const TimelineScene& scene, const Theme& theme, const TimelineFlags& flags)
+void FlagsOverlay::set(std::vector<NoteFlag> flags)
 {
-    if (scene.panels.empty()) return;
-    paintFinds(painter, scene, theme, flags);
-    double painted = -10;
-    for (const Nanos moment : flags.moments) {
-        const double x = scene.axis.toX(moment);
-        if (x < left(scene) || x > right(scene) || x < painted + 1) continue;
-        painted = x;
-        QColor line = theme.accent;
-        line.setAlphaF(0.7F);
-        painter.fillRect(QRectF(x - 0.5, rulerHeight, 1, scene.size.height()), line);
-    }
-    for (const NoteFlag& note : flags.notes)
-        if (!note.chosen) paintNote(painter, scene, theme, note);
-    for (const NoteFlag& note : flags.notes)
-        if (note.chosen) paintNote(painter, scene, theme, note);
+    m_flags = std::move(flags);
+    update();
 }
 
-int flagAt(const TimelineScene& scene, const TimelineFlags& flags, QPointF point)
+void FlagsOverlay::paint(QPainter& painter, const TimelineScene& scene, const Theme& theme) const
+{
+    for (const bool chosen : {false, true})
+        for (const NoteFlag& note : m_flags)
+            if (note.chosen == chosen) paintNote(painter, scene, theme, note);
+}
+
+const NoteFlag* FlagsOverlay::flagAt(QPointF point) const
 {
     const QFontMetricsF metrics(fontOf(FontRole::Small));
-    int found = -1;
-    for (const NoteFlag& note : flags.notes) {
+    const NoteFlag* found = nullptr;
+    for (const NoteFlag& note : m_flags) {
         NoteFlag shown = note;
         shown.text = firstLine(note.text);
-        const auto place = flagPlace(scene, shown, metrics);
-        if (place && place->flag.contains(point) && (found < 0 || note.chosen)) found = note.number;
+        const auto place = flagPlace(scene(), shown, metrics);
+        if (place && place->flag.contains(point) && (found == nullptr || note.chosen)) found = &note;
     }
     return found;
+}
+
+std::optional<OverlayHit> FlagsOverlay::hit(const OverlayPress& press)
+{
+    const NoteFlag* flag = press.button == Qt::LeftButton ? flagAt(press.at) : nullptr;
+    if (flag == nullptr) return std::nullopt;
+    OverlayHit hit;
+    hit.click = [this, number = flag->number] { emit clicked(number); };
+    return hit;
+}
+
+CardText FlagsOverlay::describe(QPointF at) const
+{
+    CardText card;
+    if (const NoteFlag* flag = flagAt(at)) {
+        card.title = u"Note"_s;
+        card.note = flag->text;
+    }
+    return card;
 }
 
 } // namespace stagewright
