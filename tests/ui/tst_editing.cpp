@@ -74,23 +74,24 @@ private slots:
         QTest::mouseClick(view, Qt::LeftButton, {}, WindowFixture::centre(window, spanOf(window, "0F0")));
         QTest::mouseClick(view, Qt::LeftButton, Qt::ControlModifier,
                           WindowFixture::centre(window, spanOf(window, "0F2")));
-        QCOMPARE(window.workspace().feature<EditController>()->chosen().size(), std::size_t{2});
+        QCOMPARE(window.workspace().feature<EditController>()->selection().ops().size(), std::size_t{2});
         QCOMPARE(window.findChild<EditOverlay*>()->chosen().size(), std::size_t{2});
         QTest::keyClick(view, Qt::Key_Right, Qt::ControlModifier);
         QCOMPARE(window.workspace().feature<OrderEditing>()->editor().schedule().order[0],
                  moveOps(before, {{0, 0}, {0, 2}}, 1)->schedule.order[0]);
-        QCOMPARE(window.workspace().feature<EditController>()->chosen().size(), std::size_t{2}); // still the same ops
+        QCOMPARE(window.workspace().feature<EditController>()->selection().ops().size(),
+                 std::size_t{2}); // still the same ops
         window.workspace().feature<OrderEditing>()->editor().undoStack()->undo();
         QVERIFY(window.workspace().feature<OrderEditing>()->editor().schedule() == before);
         // An area selects what it covers; Ctrl+click deselects one op.
         QTest::mouseClick(view, Qt::LeftButton, {}, WindowFixture::centre(window, spanOf(window, "0F0")));
         QTest::keyClick(view, Qt::Key_Right, Qt::ShiftModifier);
         QTest::keyClick(view, Qt::Key_Right, Qt::ShiftModifier);
-        QCOMPARE(window.workspace().feature<EditController>()->chosen().size(), std::size_t{3});
+        QCOMPARE(window.workspace().feature<EditController>()->selection().ops().size(), std::size_t{3});
         const auto from = view->rectOf(spanOf(window, "2F1")), to = view->rectOf(spanOf(window, "3F3"));
         WindowFixture::drag(view, QPoint(static_cast<int>(from->left()) + 2, static_cast<int>(from->top()) - 3),
                             QPoint(static_cast<int>(to->right()) - 2, static_cast<int>(to->bottom()) + 1));
-        QVERIFY(window.workspace().feature<EditController>()->chosen().size() >= 4);
+        QVERIFY(window.workspace().feature<EditController>()->selection().ops().size() >= 4);
     }
 
     void aWrongMoveIsExplainedAndGoesToTheNearestPlace()
@@ -103,15 +104,15 @@ private slots:
                      first = WindowFixture::centre(window, spanOf(window, "0F0"));
         WindowFixture::drag(view, from, QPoint(first.x() - 20, first.y()));
         QVERIFY(!window.workspace().feature<OrderEditing>()->editor().valid());
-        QTRY_VERIFY_WITH_TIMEOUT(window.workspace().feature<EditController>()->hint()->isVisible(), longWait);
-        QVERIFY2(window.workspace().feature<EditController>()->hint()->text().contains(
+        QTRY_VERIFY_WITH_TIMEOUT(window.workspace().feature<EditController>()->drag().hint()->isVisible(), longWait);
+        QVERIFY2(window.workspace().feature<EditController>()->drag().hint()->text().contains(
                      QStringLiteral("0B1 can't go there: it needs 1B1 of rank 1")),
-                 qPrintable(window.workspace().feature<EditController>()->hint()->text()));
-        QVERIFY(window.workspace().feature<EditController>()->hint()->text().contains(
+                 qPrintable(window.workspace().feature<EditController>()->drag().hint()->text()));
+        QVERIFY(window.workspace().feature<EditController>()->drag().hint()->text().contains(
             QStringLiteral("Earliest place: after")));
         QTest::keyClick(view, Qt::Key_Period, Qt::ControlModifier);
         QVERIFY(window.workspace().feature<OrderEditing>()->editor().valid());
-        QVERIFY(!window.workspace().feature<EditController>()->hint()->isVisible());
+        QVERIFY(!window.workspace().feature<EditController>()->drag().hint()->isVisible());
         window.workspace().feature<OrderEditing>()->editor().undoStack()->undo();
         window.workspace().feature<OrderEditing>()->editor().undoStack()->undo();
         QVERIFY(!window.workspace().feature<OrderEditing>()->editor().changed());
@@ -120,7 +121,7 @@ private slots:
         WindowFixture::drag(view, from, QPoint(first.x() - 20, first.y()));
         QVERIFY(window.workspace().feature<OrderEditing>()->editor().valid());
         QVERIFY(!window.workspace().feature<OrderEditing>()->editor().changed());
-        QTRY_VERIFY_WITH_TIMEOUT(window.workspace().feature<EditController>()->hint()->isVisible(), longWait);
+        QTRY_VERIFY_WITH_TIMEOUT(window.workspace().feature<EditController>()->drag().hint()->isVisible(), longWait);
         window.workspace().actions()["strictMoves"]->setChecked(false);
         // Carried along: its dependants follow.
         window.workspace().actions()["carryAlong"]->setChecked(true);
@@ -176,24 +177,24 @@ private slots:
         MainWindow window;
         QVERIFY(edit(fixture, window, "chimera"));
         const OpPosition at = find(window.workspace().feature<OrderEditing>()->editor().schedule(), "1F0");
-        window.workspace().feature<EditController>()->choose({at});
+        window.workspace().feature<EditController>()->selection().choose({at});
         const auto copies = window.workspace().feature<OrderEditing>()->editor().schedule().placement.copiesOf(1);
         const int other = copies[0].rank == at.rank ? copies[1].rank : copies[0].rank;
         trigger(window, other > at.rank ? "rankBelow" : "rankAbove");
         QCOMPARE(window.workspace().feature<OrderEditing>()->editor().schedule().placement.rankOf(1, 0), other);
-        QCOMPARE(window.workspace().feature<EditController>()->chosen().front().rank, other);
+        QCOMPARE(window.workspace().feature<EditController>()->selection().ops().front().rank, other);
         window.workspace().feature<OrderEditing>()->leaveEdit();
 
         WindowFixture elsewhere;
         MainWindow plain;
         QVERIFY(edit(elsewhere, plain, "1f1b"));
-        plain.workspace().feature<EditController>()->choose(
+        plain.workspace().feature<EditController>()->selection().choose(
             {find(plain.workspace().feature<OrderEditing>()->editor().schedule(), "1F0")});
         trigger(plain, "rankBelow");
         QVERIFY(!plain.workspace().feature<OrderEditing>()->editor().changed());
-        QVERIFY2(plain.workspace().feature<EditController>()->hint()->text().contains(
+        QVERIFY2(plain.workspace().feature<EditController>()->drag().hint()->text().contains(
                      QStringLiteral("the weights of stage 1 are on rank 1 alone")),
-                 qPrintable(plain.workspace().feature<EditController>()->hint()->text()));
+                 qPrintable(plain.workspace().feature<EditController>()->drag().hint()->text()));
     }
 
     void patternsAreStampedAlongMicrobatches()
@@ -203,16 +204,16 @@ private slots:
         QVERIFY(edit(fixture, window, "1f1b"));
         const Schedule before = window.workspace().feature<OrderEditing>()->editor().schedule();
         window.workspace().views().timeline->setFocus();
-        window.workspace().feature<EditController>()->choose({find(before, "0F3")});
+        window.workspace().feature<EditController>()->selection().choose({find(before, "0F3")});
         trigger(window, "chooseMicrobatch");
-        QCOMPARE(window.workspace().feature<EditController>()->chosen().size(), std::size_t{8});
+        QCOMPARE(window.workspace().feature<EditController>()->selection().ops().size(), std::size_t{8});
         trigger(window, "cutOps");
         QCOMPARE(window.workspace().feature<OrderEditing>()->editor().unplaced().size(), std::size_t{8});
-        QVERIFY(window.workspace().feature<EditController>()->tray()->isVisible());
+        QVERIFY(window.workspace().feature<EditController>()->deck().tray()->isVisible());
         trigger(window, "pasteOps");
         QVERIFY(window.workspace().feature<OrderEditing>()->editor().complete());
         QVERIFY(window.workspace().feature<OrderEditing>()->editor().valid());
-        QVERIFY(!window.workspace().feature<EditController>()->tray()->isVisible());
+        QVERIFY(!window.workspace().feature<EditController>()->deck().tray()->isVisible());
         trigger(window, "pasteOps"); // of microbatch 4, one period later: at its place, or near it
         QVERIFY(window.workspace().feature<OrderEditing>()->editor().complete());
         while (window.workspace().feature<OrderEditing>()->editor().undoStack()->canUndo())
@@ -226,7 +227,7 @@ private slots:
         MainWindow window;
         QVERIFY(edit(fixture, window, "1f1b"));
         const Schedule before = window.workspace().feature<OrderEditing>()->editor().schedule();
-        window.workspace().feature<EditController>()->choose(allPositions(before));
+        window.workspace().feature<EditController>()->selection().choose(allPositions(before));
         trigger(window, "splitBackward");
         QCOMPARE(window.workspace().feature<OrderEditing>()->editor().undoStack()->undoText(),
                  QStringLiteral("Split 32 backwards"));
@@ -235,22 +236,22 @@ private slots:
         // Every W to the end of rank 0, then into the gaps one after another.
         trigger(window, "snapAll");
         QVERIFY(window.workspace().feature<OrderEditing>()->editor().valid());
-        window.workspace().feature<EditController>()->choose(
+        window.workspace().feature<EditController>()->selection().choose(
             allPositions(window.workspace().feature<OrderEditing>()->editor().schedule()));
         trigger(window, "mergeBackward");
         QVERIFY(!window.workspace().feature<OrderEditing>()->editor().schedule().splitsBackward());
         while (window.workspace().feature<OrderEditing>()->editor().undoStack()->canUndo())
             window.workspace().feature<OrderEditing>()->editor().undoStack()->undo();
         QVERIFY(window.workspace().feature<OrderEditing>()->editor().schedule() == before);
-        window.workspace().feature<EditController>()->choose({{0, 0}, {0, 1}});
+        window.workspace().feature<EditController>()->selection().choose({{0, 0}, {0, 1}});
         trigger(window, "swapOps");
         QCOMPARE(window.workspace().feature<OrderEditing>()->editor().schedule().order[0][0], before.order[0][1]);
         window.workspace().feature<OrderEditing>()->editor().undoStack()->undo();
-        window.workspace().feature<EditController>()->choose({{1, 2}});
+        window.workspace().feature<EditController>()->selection().choose({{1, 2}});
         trigger(window, "insertRecompute");
         QCOMPARE(window.workspace().feature<OrderEditing>()->editor().schedule().opCount(), before.opCount() + 1);
         window.workspace().feature<OrderEditing>()->editor().undoStack()->undo();
-        QVERIFY(window.workspace().feature<EditController>()->changeMicrobatches(12));
+        QVERIFY(window.workspace().feature<EditController>()->commands().changeMicrobatches(12));
         QCOMPARE(window.workspace().feature<OrderEditing>()->editor().schedule().microbatches, 12);
         QVERIFY(window.workspace().feature<OrderEditing>()->editor().valid());
         QTRY_VERIFY_WITH_TIMEOUT(
@@ -264,7 +265,7 @@ private slots:
         WindowFixture fixture;
         MainWindow window;
         QVERIFY(edit(fixture, window, "1f1b"));
-        ScheduleText* text = window.workspace().feature<EditController>()->text();
+        ScheduleText* text = window.workspace().feature<EditController>()->deck().text();
         QVERIFY(text->isVisible());
         const Schedule before = window.workspace().feature<OrderEditing>()->editor().schedule();
         QCOMPARE(text->field()->toPlainText(), textLinesOf(before)->join(QLatin1Char('\n')));
@@ -272,7 +273,7 @@ private slots:
         QVERIFY(window.workspace().feature<OrderEditing>()->editor().nudge(find(before, "0F1"), 1));
         QCOMPARE(text->field()->toPlainText(),
                  textLinesOf(window.workspace().feature<OrderEditing>()->editor().schedule())->join(QLatin1Char('\n')));
-        window.workspace().feature<EditController>()->choose({{2, 3}});
+        window.workspace().feature<EditController>()->selection().choose({{2, 3}});
         QCOMPARE(text->field()->textCursor().blockNumber(), 2);
         // Typed: two ops of rank 3 swap places; both views show the fault.
         text->field()->setFocus();
@@ -291,7 +292,7 @@ private slots:
         QTextCursor cursor = text->field()->textCursor();
         cursor.setPosition(text->field()->document()->findBlockByNumber(1).position() + 1);
         text->field()->setTextCursor(cursor);
-        QCOMPARE(window.workspace().feature<EditController>()->chosen(), (std::vector<OpPosition>{{1, 0}}));
+        QCOMPARE(window.workspace().feature<EditController>()->selection().ops(), (std::vector<OpPosition>{{1, 0}}));
     }
 
     void opsAreDraggedOutOfTheTray()
@@ -303,10 +304,10 @@ private slots:
         const Schedule before = editor.schedule();
         const OpPosition at = find(before, "0F3");
         window.workspace().views().timeline->setFocus();
-        window.workspace().feature<EditController>()->choose({at});
+        window.workspace().feature<EditController>()->selection().choose({at});
         trigger(window, "cutOps");
         QVERIFY(WindowFixture::settle(window));
-        OpTray* tray = window.workspace().feature<EditController>()->tray();
+        OpTray* tray = window.workspace().feature<EditController>()->deck().tray();
         QCOMPARE(tray->count(), 1);
         // Figures of an order with ops missing are not held against a whole one's.
         for (const QLabel* label : window.findChildren<QLabel*>())
@@ -361,7 +362,7 @@ private slots:
         QTRY_VERIFY_WITH_TIMEOUT(
             window.workspace().shown().mode() == Shown::Mode::Edit && WindowFixture::settle(window), longWait);
         QCOMPARE(window.workspace().feature<OrderEditing>()->editor().schedule().opCount(), std::size_t{0});
-        OpTray* tray = window.workspace().feature<EditController>()->tray();
+        OpTray* tray = window.workspace().feature<EditController>()->deck().tray();
         QCOMPARE(tray->count(), 4);
         for (int i = 0; i < 4; ++i) { // the ready one is first
             tray->list()->setFocus();
@@ -370,7 +371,7 @@ private slots:
         QVERIFY(window.workspace().feature<OrderEditing>()->editor().complete());
         QVERIFY(window.workspace().feature<OrderEditing>()->editor().valid());
         QCOMPARE(window.workspace().feature<OrderEditing>()->editor().figures().makespan, 6 * rankShare);
-        QVERIFY(window.workspace().feature<EditController>()->changeMicrobatches(2));
+        QVERIFY(window.workspace().feature<EditController>()->commands().changeMicrobatches(2));
         QVERIFY(tray->isVisible());
         window.workspace().feature<EditController>()->refreshActions();
         emit tray->placeAllAsked();
@@ -395,7 +396,7 @@ private slots:
         QTRY_VERIFY_WITH_TIMEOUT(
             window.workspace().shown().mode() == Shown::Mode::Edit && WindowFixture::settle(window), longWait);
         QCOMPARE(window.workspace().feature<OrderEditing>()->editor().unplaced(), std::vector<Op>{*parseOp("1F1")});
-        emit window.workspace().feature<EditController>()->tray()->placeAllAsked();
+        emit window.workspace().feature<EditController>()->deck().tray()->placeAllAsked();
         QVERIFY(window.workspace().feature<OrderEditing>()->editor().complete() &&
                 window.workspace().feature<OrderEditing>()->editor().valid());
     }
@@ -462,8 +463,8 @@ private slots:
         QVERIFY2(window.workspace().banner()->text().contains(QStringLiteral("was not found")),
                  qPrintable(window.workspace().banner()->text()));
         QTRY_VERIFY_WITH_TIMEOUT(
-            window.workspace().feature<EditController>()->autosave()->written() &&
-                QFileInfo::exists(window.workspace().feature<EditController>()->autosave()->file()),
+            window.workspace().feature<EditController>()->recovery().autosave()->written() &&
+                QFileInfo::exists(window.workspace().feature<EditController>()->recovery().autosave()->file()),
             longWait);
         const std::size_t runs = window.workspace().runs()->refs().size();
         window.workspace().feature<OrderEditing>()->leaveEdit();
@@ -487,7 +488,7 @@ private slots:
         const Schedule original = *makeSchedule("1f1b", Shape{4, 8, 0});
         { // it is still open: its file is its own
             MainWindow second;
-            QVERIFY(second.workspace().feature<EditController>()->recovery() == nullptr);
+            QVERIFY(second.workspace().feature<EditController>()->recovery().bar() == nullptr);
         }
         ::kill(static_cast<pid_t>(child.processId()), SIGKILL);
         QVERIFY(child.waitForFinished(longWait));
@@ -495,18 +496,18 @@ private slots:
 
         MainWindow window;
         QVERIFY(WindowFixture::show(window));
-        QVERIFY(window.workspace().feature<EditController>()->recovery() != nullptr);
-        QVERIFY2(
-            window.workspace().feature<EditController>()->recovery()->text().contains(
-                QStringLiteral("runs.stagewright")) &&
-                window.workspace().feature<EditController>()->recovery()->text().contains(QStringLiteral("2 changes")),
-            qPrintable(window.workspace().feature<EditController>()->recovery()->text()));
+        QVERIFY(window.workspace().feature<EditController>()->recovery().bar() != nullptr);
+        QVERIFY2(window.workspace().feature<EditController>()->recovery().bar()->text().contains(
+                     QStringLiteral("runs.stagewright")) &&
+                     window.workspace().feature<EditController>()->recovery().bar()->text().contains(
+                         QStringLiteral("2 changes")),
+                 qPrintable(window.workspace().feature<EditController>()->recovery().bar()->text()));
         { // offered once
             MainWindow third;
-            QVERIFY(third.workspace().feature<EditController>()->recovery() == nullptr);
+            QVERIFY(third.workspace().feature<EditController>()->recovery().bar() == nullptr);
         }
         for (QPushButton* button :
-             window.workspace().feature<EditController>()->recovery()->findChildren<QPushButton*>())
+             window.workspace().feature<EditController>()->recovery().bar()->findChildren<QPushButton*>())
             if (button->text().contains(QStringLiteral("Recover"))) QTest::mouseClick(button, Qt::LeftButton);
         QTRY_VERIFY_WITH_TIMEOUT(
             window.workspace().shown().mode() == Shown::Mode::Edit && WindowFixture::settle(window), longWait);
@@ -519,8 +520,9 @@ private slots:
         window.workspace().feature<OrderEditing>()->editor().undoStack()->undo();
         QVERIFY(window.workspace().feature<OrderEditing>()->editor().schedule().order == original.order);
         window.workspace().feature<OrderEditing>()->editor().undoStack()->redo();
-        QTRY_VERIFY_WITH_TIMEOUT(window.workspace().feature<EditController>()->autosave()->written(), longWait);
-        QVERIFY(QFileInfo::exists(window.workspace().feature<EditController>()->autosave()->file()));
+        QTRY_VERIFY_WITH_TIMEOUT(window.workspace().feature<EditController>()->recovery().autosave()->written(),
+                                 longWait);
+        QVERIFY(QFileInfo::exists(window.workspace().feature<EditController>()->recovery().autosave()->file()));
         // Switched off, nothing more is saved; switched on or set more frequent during an edit, changes made meanwhile
         // are saved.
         const Preferences before = PreferenceStore::instance().value();
@@ -528,7 +530,7 @@ private slots:
         other.autosave = false;
         PreferenceStore::instance().set(other);
         const auto keptNow = [&] {
-            QFile kept(window.workspace().feature<EditController>()->autosave()->file());
+            QFile kept(window.workspace().feature<EditController>()->recovery().autosave()->file());
             if (!kept.open(QIODevice::ReadOnly)) return false;
             const QByteArray bytes = kept.readAll();
             const auto record =
@@ -538,21 +540,21 @@ private slots:
         QVERIFY(window.workspace().feature<OrderEditing>()->editor().apply(
             tr("move"), moveOps(window.workspace().feature<OrderEditing>()->editor().schedule(), {{1, 1}}, 1)));
         QVERIFY(WindowFixture::settle(window));
-        QVERIFY(!window.workspace().feature<EditController>()->autosave()->pending() && !keptNow());
+        QVERIFY(!window.workspace().feature<EditController>()->recovery().autosave()->pending() && !keptNow());
         other.autosave = true;
         other.autosaveSeconds = 600;
         PreferenceStore::instance().set(other);
         QVERIFY(WindowFixture::settle(window));
-        QVERIFY(window.workspace().feature<EditController>()->autosave()->pending() && !keptNow());
+        QVERIFY(window.workspace().feature<EditController>()->recovery().autosave()->pending() && !keptNow());
         PreferenceStore::instance().set(before); // due in ten minutes, now in a second
         QTRY_VERIFY_WITH_TIMEOUT(keptNow(), longWait);
         // After leaving, nothing stays behind.
         window.workspace().feature<OrderEditing>()->leaveEdit();
         // once it is written
-        QTRY_VERIFY_WITH_TIMEOUT(!QFileInfo::exists(window.workspace().feature<EditController>()->autosave()->file()),
-                                 longWait);
+        QTRY_VERIFY_WITH_TIMEOUT(
+            !QFileInfo::exists(window.workspace().feature<EditController>()->recovery().autosave()->file()), longWait);
         MainWindow last;
-        QVERIFY(last.workspace().feature<EditController>()->recovery() == nullptr);
+        QVERIFY(last.workspace().feature<EditController>()->recovery().bar() == nullptr);
     }
 };
 
@@ -572,7 +574,8 @@ static int editUntilKilled(int argc, char** argv)
             splitBackward(window.workspace().feature<OrderEditing>()->editor().schedule(),
                           allPositions(window.workspace().feature<OrderEditing>()->editor().schedule(), 2))))
         return 3;
-    if (!QTest::qWaitFor([&] { return window.workspace().feature<EditController>()->autosave()->written(); }, longWait))
+    if (!QTest::qWaitFor([&] { return window.workspace().feature<EditController>()->recovery().autosave()->written(); },
+                         longWait))
         return 4;
     std::puts("written");
     std::fflush(stdout);

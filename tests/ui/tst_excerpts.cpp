@@ -27,7 +27,8 @@ private:
     QPoint pointOf(int rank, Nanos time) const
     {
         const auto rect = workspace().views().timeline->scene().rowRect(0, rank);
-        return {static_cast<int>(workspace().views().timeline->axis().toX(time)), static_cast<int>(rect->top() + 6)};
+        return {static_cast<int>(workspace().views().timeline->scene().axis.toX(time)),
+                static_cast<int>(rect->top() + 6)};
     }
     // The middle of an op of the rank that is in view, by the whole run.
     Nanos opAt(int rank, Nanos from) const
@@ -89,7 +90,7 @@ private slots:
         if (lanes) {
             const Span& span = panel().timeline->spans()[workspace().viewState()->selected().span];
             // ops are about a pixel wide
-            const auto pixels = static_cast<Nanos>(3 * workspace().views().timeline->axis().nanosPerPixel());
+            const auto pixels = static_cast<Nanos>(3 * workspace().views().timeline->scene().axis.nanosPerPixel());
             QVERIFY(span.start - panel().origin <= opAt(1, middle) + pixels &&
                     span.end - panel().origin >= opAt(1, middle) - pixels);
         }

@@ -10,7 +10,7 @@
 #include "app/ui/workspace/workspace.h"
 #include "tests/ui/window_fixture.h"
 #include "traces/analysis/step_context.h"
-#include "widgets/explain/explanation_overlay.h"
+#include "widgets/gaps/gaps_overlay.h"
 #include "widgets/panel/side_panel.h"
 #include "widgets/plot/plot_widget.h"
 #include "widgets/timeline/timeline_view.h"

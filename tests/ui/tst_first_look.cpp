@@ -290,7 +290,7 @@ private slots:
         m_window->workspace().feature<OrderEditing>()->enterEdit();
         QVERIFY(WindowFixture::settle(*m_window));
         m_window->workspace().views().timeline->setFocus();
-        m_window->workspace().feature<EditController>()->choose({{0, 4}});
+        m_window->workspace().feature<EditController>()->selection().choose({{0, 4}});
         QPushButton* split = nullptr;
         for (auto* button : m_window->workspace().feature<EditController>()->panel()->findChildren<QPushButton*>())
             if (button->text() == QLatin1String("Split B")) split = button;
@@ -498,7 +498,7 @@ private slots:
                 QVERIFY2(qAbs(cross->geometry().center().y() - find->rect().center().y()) <= 1,
                          qPrintable(QString::number(cross->geometry().center().y())));
         // Narrow gutter: more of the width is time, and it still names the ranks.
-        QVERIFY(m_window->workspace().views().timeline->axis().width >
+        QVERIFY(m_window->workspace().views().timeline->scene().axis.width >
                 0.7 * m_window->workspace().views().timeline->width());
         QVERIFY(paintedTexts(*m_window->workspace().views().timeline, m_window->workspace().theme())
                     .contains(QStringLiteral("Rank 3")));

@@ -145,9 +145,9 @@ private slots:
         m_window->workspace().viewState()->setVisible({time - 20'000'000, time + 20'000'000});
         const auto rect = m_window->workspace().views().timeline->scene().rowRect(0, 2);
         QVERIFY(rect.has_value());
-        const Axis axis = m_window->workspace().views().timeline->axis();
+        const Axis axis = m_window->workspace().views().timeline->scene().axis;
         const QPoint at(static_cast<int>(axis.toX(time)), static_cast<int>(rect->top() + 6));
-        QVERIFY(!m_window->workspace().views().timeline->spanAt(at).valid());
+        QVERIFY(!m_window->workspace().views().timeline->scene().spanAt(at).valid());
         QTest::mouseClick(m_window->workspace().views().timeline, Qt::LeftButton, {}, at);
         QVERIFY(QTest::qWaitFor([&] { return panel().detailStep == other; }, 120000));
         QVERIFY(settle());
@@ -293,7 +293,7 @@ private slots:
             colours << image.pixel(x, static_cast<int>(row->center().y()));
         QVERIFY(colours.size() > 2);
         const QPoint middle = row->center().toPoint();
-        QVERIFY(!window.workspace().views().timeline->spanAt(middle).valid());
+        QVERIFY(!window.workspace().views().timeline->scene().spanAt(middle).valid());
         QTest::mouseClick(window.workspace().views().timeline, Qt::LeftButton, {}, middle);
         QVERIFY(WindowFixture::settle(window, 240000));
         QVERIFY(window.workspace().shown().view()->excerpt.has_value());

@@ -487,7 +487,7 @@ private slots:
         QVERIFY(ready(window));
         emit lessons.panel()->tools()->editAsked(QStringLiteral("swap 0F4 0B0"));
         QVERIFY(ready(window));
-        QVERIFY(!window.workspace().feature<EditController>()->autosave()->pending());
+        QVERIFY(!window.workspace().feature<EditController>()->recovery().autosave()->pending());
         QVERIFY(QDir(EditAutosave::folder()).entryList({QStringLiteral("*.edit")}, QDir::Files).isEmpty());
         LessonSession& session = *lessons.session();
         int prove = 0;

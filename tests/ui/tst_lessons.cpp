@@ -368,11 +368,11 @@ private slots:
         QVERIFY(workspace.actions()["scheduleText"]->isChecked());
         lessons->start(QStringLiteral("why-pipelines"));
         QVERIFY(ready(window));
-        OpTray* tray = workspace.feature<EditController>()->tray();
+        OpTray* tray = workspace.feature<EditController>()->deck().tray();
         QVERIFY(!bar->isVisible());
         QVERIFY(!workspace.views().runs->isVisible());
         QVERIFY(!workspace.views().memory->isVisible());
-        QVERIFY(!workspace.feature<EditController>()->text()->isVisible());
+        QVERIFY(!workspace.feature<EditController>()->deck().text()->isVisible());
         QVERIFY2(!tray->isVisible(), "a guess needs no ops");
         QVERIFY(qobject_cast<QLineEdit*>(QApplication::focusWidget()) != nullptr); // to type the guess at once
         QTest::keyClick(&window, Qt::Key_F6);
@@ -389,7 +389,7 @@ private slots:
         emit lessons->panel()->tools()->editAsked(QStringLiteral("place 0F0 0"));
         QVERIFY(ready(window));
         QVERIFY(workspace.viewState()->visible() == before);
-        QCOMPARE(lessons->rail()->placeOf(6), workspace.views().timeline->axis().toX(6 * rankShare));
+        QCOMPARE(lessons->rail()->placeOf(6), workspace.views().timeline->scene().axis.toX(6 * rankShare));
         lessons->start(QStringLiteral("memory-wall"), false, 1);
         QVERIFY(ready(window));
         QVERIFY(workspace.views().memory->isVisible());

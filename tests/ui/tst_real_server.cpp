@@ -307,7 +307,7 @@ private slots:
         QVERIFY(RealInput::key(QStringLiteral("ctrl+alt+Right")));
         QTRY_COMPARE_WITH_TIMEOUT(lessons.session()->pageIndex(), 1, 20000);
         QVERIFY(ready());
-        OpTray* tray = window.workspace().feature<EditController>()->tray();
+        OpTray* tray = window.workspace().feature<EditController>()->deck().tray();
         TimelineView* view = window.workspace().views().timeline;
         for (const char* op : {"0F0", "1F0", "1B0", "0B0"}) {
             QListView* list = tray->list();
@@ -319,7 +319,7 @@ private slots:
             const auto row = view->scene().rowRect(0, op[0] - '0');
             QVERIFY2(row.has_value(), op);
             const QPoint from = list->viewport()->mapTo(&window, list->visualRect(chip).center());
-            const QPoint to = view->mapTo(&window, QPoint(static_cast<int>(view->axis().toX(5 * rankShare)),
+            const QPoint to = view->mapTo(&window, QPoint(static_cast<int>(view->scene().axis.toX(5 * rankShare)),
                                                           static_cast<int>(row->center().y())));
             QVERIFY(RealInput::drag(&window, from, to));
             QVERIFY(ready());

@@ -127,7 +127,7 @@ public:
     QString autosaveFault()
     {
         if (m_window.workspace().shown().mode() != Shown::Mode::Edit) return {};
-        EditAutosave* autosave = m_window.workspace().feature<EditController>()->autosave();
+        EditAutosave* autosave = m_window.workspace().feature<EditController>()->recovery().autosave();
         const auto& preferences = PreferenceStore::instance().value();
         // switched off, or due much later
         if (!preferences.autosave || preferences.autosaveSeconds > 5 ||

@@ -364,7 +364,7 @@ private slots:
         QVERIFY(WindowFixture::finish(again));
         QVERIFY(again.workspace().shown().mode() == Shown::Mode::Run);
         for (QPushButton* button :
-             again.workspace().feature<EditController>()->recovery()->findChildren<QPushButton*>())
+             again.workspace().feature<EditController>()->recovery().bar()->findChildren<QPushButton*>())
             if (button->text().contains(QStringLiteral("Recover"))) button->click();
         QTRY_VERIFY_WITH_TIMEOUT(again.workspace().shown().mode() == Shown::Mode::Edit && again.workspace().settled(),
                                  waitOfAProcess);
@@ -499,23 +499,23 @@ private slots:
         window.workspace().feature<OrderEditing>()->enterEdit();
         QVERIFY(WindowFixture::settle(window));
         QTest::qWait(50);
-        const int before = window.workspace().feature<EditController>()->text()->height();
-        window.workspace().feature<EditController>()->choose({{0, 3}, {1, 3}, {2, 3}});
+        const int before = window.workspace().feature<EditController>()->deck().text()->height();
+        window.workspace().feature<EditController>()->selection().choose({{0, 3}, {1, 3}, {2, 3}});
         window.workspace().actions()["removeOps"]->trigger();
         QVERIFY(WindowFixture::settle(window));
         QTest::qWait(50);
-        QVERIFY(window.workspace().feature<EditController>()->tray()->isVisible());
-        QVERIFY2(window.workspace().feature<EditController>()->text()->height() >= before - 4,
+        QVERIFY(window.workspace().feature<EditController>()->deck().tray()->isVisible());
+        QVERIFY2(window.workspace().feature<EditController>()->deck().text()->height() >= before - 4,
                  qPrintable(QStringLiteral("%1 of %2")
-                                .arg(window.workspace().feature<EditController>()->text()->height())
+                                .arg(window.workspace().feature<EditController>()->deck().text()->height())
                                 .arg(before)));
-        QVERIFY(window.workspace().feature<EditController>()->tray()->height() >=
-                window.workspace().feature<EditController>()->tray()->heightFor(
-                    window.workspace().feature<EditController>()->tray()->width()) -
+        QVERIFY(window.workspace().feature<EditController>()->deck().tray()->height() >=
+                window.workspace().feature<EditController>()->deck().tray()->heightFor(
+                    window.workspace().feature<EditController>()->deck().tray()->width()) -
                     4);
         window.workspace().feature<OrderEditing>()->editor().undoStack()->undo();
         QTest::qWait(50);
-        QVERIFY(std::abs(window.workspace().feature<EditController>()->text()->height() - before) <= 6);
+        QVERIFY(std::abs(window.workspace().feature<EditController>()->deck().text()->height() - before) <= 6);
         window.workspace().feature<OrderEditing>()->leaveEdit();
     }
 

@@ -28,10 +28,10 @@
 #include "app/ui/workspace/workspace.h"
 #include "tests/ui/window_fixture.h"
 #include "widgets/console/sql_console.h"
-#include "widgets/notes/flags_overlay.h"
+#include "widgets/notes/notes_overlay.h"
 #include "widgets/notes/notes_panel.h"
 #include "widgets/preferences/preferences.h"
-#include "widgets/search/finds_overlay.h"
+#include "widgets/search/search_overlay.h"
 #include "widgets/search/search_panel.h"
 #include "widgets/timeline/timeline_view.h"
 
@@ -187,9 +187,9 @@ private slots:
         palette->field()->setText(QStringLiteral("swap a and b"));
         QVERIFY(!palette->model()->entry(0)->disabled.isEmpty());
         palette->field()->setText(QStringLiteral("criticalpath"));
-        const bool before = m_window->workspace().viewState()->showsCriticalPath();
+        const bool before = m_window->workspace().viewState()->shows().criticalPath;
         QTest::keyClick(palette->field(), Qt::Key_Return);
-        QCOMPARE(m_window->workspace().viewState()->showsCriticalPath(), !before);
+        QCOMPARE(m_window->workspace().viewState()->shows().criticalPath, !before);
         QTRY_VERIFY(m_window->findChild<CommandPalette*>() == nullptr);
         palette = m_window->workspace().feature<PaletteController>()->open();
         QCOMPARE(palette->model()->entry(0)->id, QStringLiteral("action:criticalPath"));

@@ -239,10 +239,10 @@ private slots:
             QCOMPARE(at("layer 1"), theme->ranges[rangeInkOf("layer 1")].fill);
             const RowPlace& bar = shown.view.scene().rows.rows[0];
             const double y = rulerHeight + bar.top + bar.height / 2;
-            QCOMPARE(image.pixelColor(static_cast<int>(shown.view.axis().toX(650 * us)), static_cast<int>(y)),
+            QCOMPARE(image.pixelColor(static_cast<int>(shown.view.scene().axis.toX(650 * us)), static_cast<int>(y)),
                      theme->of(KernelClass::Collective).fill);
             // idle
-            QCOMPARE(image.pixelColor(static_cast<int>(shown.view.axis().toX(50 * us)), static_cast<int>(y)),
+            QCOMPARE(image.pixelColor(static_cast<int>(shown.view.scene().axis.toX(50 * us)), static_cast<int>(y)),
                      theme->track);
         }
         QVERIFY(rangeInkOf("layer 1") == rangeInkOf("layer 23"));

@@ -13,8 +13,8 @@
 #include "widgets/record/record_setup.h"
 #include "widgets/timeline/legend.h"
 #include "widgets/timeline/list_place.h"
-#include "widgets/timeline/span_card.h"
 #include "widgets/timeline/selection_overlay.h"
+#include "widgets/timeline/span_card.h"
 #include "widgets/timeline/timeline_painter.h"
 
 using namespace stagewright;

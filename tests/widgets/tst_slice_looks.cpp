@@ -44,8 +44,8 @@ private slots:
         QCOMPARE(upper.width(), lower.width());
         QCOMPARE(upper.height(), whole.height() / 2);
         QCOMPARE(lower.top(), upper.bottom());
-        QCOMPARE(shown.view.spanAt(upper.center()).span, samples::spanOf(*timeline, "0F1"));
-        QCOMPARE(shown.view.spanAt(lower.center()).span, samples::spanOf(*timeline, "0B0"));
+        QCOMPARE(shown.view.scene().spanAt(upper.center()).span, samples::spanOf(*timeline, "0F1"));
+        QCOMPARE(shown.view.scene().spanAt(lower.center()).span, samples::spanOf(*timeline, "0B0"));
         for (const Theme* theme : {&Theme::light(), &Theme::darkTheme()}) {
             const QImage image = shown.painted(*theme);
             const int x = static_cast<int>(upper.left() + upper.width() / 4);

@@ -2,7 +2,7 @@
 #include <QtTest>
 
 #include "painted_timeline.h"
-#include "widgets/explain/explanation_overlay.h"
+#include "widgets/gaps/gaps_overlay.h"
 
 using namespace stagewright;
 
@@ -34,7 +34,7 @@ private slots:
     void marksGapsAndNothingElse()
     {
         samples::PaintedTimeline shown(twoRanks());
-        ExplanationOverlay marks(nullptr);
+        GapsOverlay marks(nullptr);
         shown.view.add(&marks);
         const QRectF before = shown.rectOf(0), after = shown.rectOf(1);
         const QPoint inGap(static_cast<int>((before.right() + after.left()) / 2), static_cast<int>(before.top() + 8));
@@ -62,9 +62,9 @@ private slots:
     void drawsTheChainToTheRoot()
     {
         samples::PaintedTimeline shown(twoRanks());
-        ExplanationOverlay marks(nullptr);
+        GapsOverlay marks(nullptr);
         shown.view.add(&marks);
-        shown.state.setShowsCriticalPath(false);
+        shown.state.setShows({.criticalPath = false});
         for (const Theme* theme : themes) {
             auto notes = std::make_shared<TimelineNotes>();
             notes->selected = GapNote{0, {10 * ms, 40 * ms}};
@@ -93,7 +93,7 @@ private slots:
     void opsFadeWithTheirSlack()
     {
         samples::PaintedTimeline shown(twoRanks());
-        ExplanationOverlay marks(nullptr);
+        GapsOverlay marks(nullptr);
         shown.view.add(&marks);
         for (const Theme* theme : themes) {
             auto notes = std::make_shared<TimelineNotes>();

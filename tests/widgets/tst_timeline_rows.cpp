@@ -310,7 +310,7 @@ void TestTimelineRows::thousandRanksAreReadable()
             const RowPlace& row = m_view->scene().rows.rows[5];
             const double y = rulerHeight + row.top;
             const auto pixel = [&](Nanos t, double at) {
-                return image.pixelColor(static_cast<int>(m_view->axis().toX(t) * ratio),
+                return image.pixelColor(static_cast<int>(m_view->scene().axis.toX(t) * ratio),
                                         static_cast<int>((y + at) * ratio));
             };
             QCOMPARE(pixel(500, row.height - 2), theme->of(OpKind::Forward).fill); // at the start all work
@@ -343,7 +343,7 @@ void TestTimelineRows::groupsOpenInPlace()
     QCOMPARE(m_view->scene().rows.rows[static_cast<std::size_t>(rowOfRank(500))].kind, RowKind::Rank);
     const auto rect = m_view->rectOf(ref);
     QVERIFY(rect && QRectF(m_view->rect()).contains(rect->center()));
-    QCOMPARE(m_view->spanAt(QPointF(rect->left() + 5, rect->center().y())), ref);
+    QCOMPARE(m_view->scene().spanAt(QPointF(rect->left() + 5, rect->center().y())), ref);
 }
 
 void TestTimelineRows::pinnedRanksStay_data()
@@ -370,13 +370,15 @@ void TestTimelineRows::pinnedRanksStay()
         m_view->setScrollTop(scroll);
         QCOMPARE(m_view->rectOf(pinned), before);
         const QImage image = painted(ratio, theme);
-        const QPointF probe(m_view->axis().toX(9500), before->top() + 6); // where only rank 9 (and 19, 29 …) works
+        const QPointF probe(m_view->scene().axis.toX(9500),
+                            before->top() + 6); // where only rank 9 (and 19, 29 …) works
         QCOMPARE(image.pixelColor((probe * ratio).toPoint()), theme.of(OpKind::Forward).fill);
-        QCOMPARE(m_view->spanAt(probe), pinned);
+        QCOMPARE(m_view->scene().spanAt(probe), pinned);
         // Scrolling rows don't show through above the line.
-        QCOMPARE(image.pixelColor((QPointF(m_view->axis().toX(9500), before->bottom() + 6) * ratio).toPoint()).rgb() ==
-                     theme.of(OpKind::Forward).fill.rgb(),
-                 false);
+        QCOMPARE(
+            image.pixelColor((QPointF(m_view->scene().axis.toX(9500), before->bottom() + 6) * ratio).toPoint()).rgb() ==
+                theme.of(OpKind::Forward).fill.rgb(),
+            false);
     }
     // The other ranks keep their order, and the last one can be scrolled to.
     m_view->setScrollTop(1e6);
@@ -397,7 +399,7 @@ void TestTimelineRows::foldedRanksAreThin()
     const SpanRef ref{0, samples::spanOf(*m_view->panels()[0]->timeline, "1F2")};
     const auto rect = m_view->rectOf(ref);
     QVERIFY(rect);
-    QCOMPARE(m_view->spanAt(rect->center()), ref);
+    QCOMPARE(m_view->scene().spanAt(rect->center()), ref);
     const QImage image = painted(1, Theme::light());
     QCOMPARE(image.pixelColor(rect->center().toPoint()), Theme::light().of(OpKind::Forward).fill);
 }
@@ -409,7 +411,7 @@ void TestTimelineRows::tracksHideByRank()
     setRows([](RowSettings& rows) { rows.trackless = {2}; });
     QCOMPARE(m_view->scene().rows.rows[2].track, 0.0);
     QVERIFY(m_view->scene().rows.rows[1].track > 0);
-    m_state->setShowsCommunication(false);
+    m_state->setShows({.communication = false});
     QCOMPARE(m_view->scene().rows.rows[1].track, 0.0);
 }
 
@@ -428,7 +430,7 @@ void TestTimelineRows::kernelsStandUnderTheirOp()
     const auto rect = m_view->rectOf(ref);
     const auto op = m_view->rectOf({0, panel.ranks[0].compute.spanOf(0)});
     QVERIFY(rect && op && rect->top() > op->bottom() && rect->left() >= op->left() && rect->right() <= op->right());
-    QCOMPARE(m_view->spanAt(rect->center()), ref);
+    QCOMPARE(m_view->scene().spanAt(rect->center()), ref);
     QVERIFY2(m_view->cardOf(ref).plain().contains(QStringLiteral("Launched by: 0I3")),
              qPrintable(m_view->cardOf(ref).plain()));
     setRows([](RowSettings& rows) { rows.waits = true; });
@@ -459,7 +461,7 @@ void TestTimelineRows::fiftyKernelsNeverOverlap()
         QVERIFY(rect);
         for (const QRectF& other : rects) QVERIFY(!rect->intersects(other));
         rects.push_back(*rect);
-        QCOMPARE(m_view->spanAt(rect->center()), ref);
+        QCOMPARE(m_view->scene().spanAt(rect->center()), ref);
         QCOMPARE(image.pixelColor(static_cast<int>(rect->center().x() * ratio),
                                   static_cast<int>(rect->center().y() * ratio)),
                  theme.of(OpKind::InputGrad).fill);
@@ -538,10 +540,10 @@ void TestTimelineRows::menusAsk()
     ask({30, y});
     QCOMPARE(rows.count(), 1);
     QCOMPARE(m_view->rowCursor().row(), 1);
-    ask({static_cast<int>(m_view->axis().toX(2'000'000)), y}); // rank 1 waits for its first op
+    ask({static_cast<int>(m_view->scene().axis.toX(2'000'000)), y}); // rank 1 waits for its first op
     QCOMPARE(gaps.count(), 1);
     QCOMPARE(gaps[0][2].toInt(), 1);
-    ask({static_cast<int>(m_view->axis().toX(15'000'000)), y});
+    ask({static_cast<int>(m_view->scene().axis.toX(15'000'000)), y});
     QCOMPARE(ops.count(), 1);
     QVERIFY(ops[0][1].value<SpanRef>().valid());
 }
@@ -571,7 +573,7 @@ void TestTimelineRows::stepsOnOneAxis()
     for (const double ratio : {1.0, 1.5, 2.0}) {
         const QImage image = painted(ratio, Theme::light());
         for (const PanelStep& step : panel->steps) {
-            const double x = std::round(m_view->axis().toX(step.begin) * ratio) + 0.5;
+            const double x = std::round(m_view->scene().axis.toX(step.begin) * ratio) + 0.5;
             QCOMPARE(image.pixelColor(static_cast<int>(x), static_cast<int>((m_view->height() - 20) * ratio)),
                      Theme::light().secondary);
         }
@@ -579,7 +581,7 @@ void TestTimelineRows::stepsOnOneAxis()
     // A single step has no line.
     m_view->setRun(timeline, {1, 0, QString()});
     const QImage image = painted(1, Theme::light());
-    QVERIFY(image.pixelColor(static_cast<int>(m_view->axis().toX(0)), m_view->height() - 20) !=
+    QVERIFY(image.pixelColor(static_cast<int>(m_view->scene().axis.toX(0)), m_view->height() - 20) !=
             Theme::light().secondary);
 }
 

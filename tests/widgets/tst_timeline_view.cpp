@@ -6,7 +6,7 @@
 #include <QWheelEvent>
 
 #include "sample_timelines.h"
-#include "widgets/compare/difference_overlay.h"
+#include "widgets/compare/compare_overlay.h"
 #include "widgets/edit/edit_overlay.h"
 #include "widgets/hover_card.h"
 #include "widgets/timeline/legend.h"
@@ -117,7 +117,7 @@ void TestTimelineView::paintsWhatIsThere()
     QFETCH(double, ratio);
     QFETCH(bool, dark);
     const Theme& theme = Theme::named(dark);
-    m_state->setShowsCriticalPath(false);
+    m_state->setShows({.criticalPath = false});
     QImage image(static_cast<int>(1284 * ratio), static_cast<int>(340 * ratio), QImage::Format_RGB32);
     image.setDevicePixelRatio(ratio);
     image.fill(Qt::magenta);
@@ -165,7 +165,7 @@ void TestTimelineView::criticalPathIsAnOutline()
     QCOMPARE(on.pixelColor(static_cast<int>(rect->center().x()), static_cast<int>(rect->top() + 1)), theme.critical);
     const QColor fill = theme.of(panel.timeline->spans()[panel.critical[0]].op.kind).fill;
     QCOMPARE(on.pixelColor(static_cast<int>(rect->center().x()), static_cast<int>(rect->bottom() - 8)), fill);
-    m_state->setShowsCriticalPath(false);
+    m_state->setShows({.criticalPath = false});
     QVERIFY(grabbed().pixelColor(static_cast<int>(rect->center().x()), static_cast<int>(rect->top() + 1)) !=
             theme.critical);
 }
@@ -178,10 +178,10 @@ void TestTimelineView::compareShowsTheDifference()
     const auto b = makePanel(samples::simulated("zb-h1"), options);
     QVERIFY(b->duration < a->duration);
     m_view->resize(1284, 500);
-    DifferenceOverlay difference(nullptr);
+    CompareOverlay difference(nullptr);
     m_view->add(&difference);
     const auto probe = [&](int panel) {
-        const Axis axis = m_view->axis();
+        const Axis axis = m_view->scene().axis;
         const QRectF row = *m_view->rectOf({panel, 0});
         const double x = (axis.toX(a->duration) + axis.toX(b->duration)) / 2;
         const QImage image = grabbed();
@@ -210,7 +210,7 @@ void TestTimelineView::emptyAndTiny()
 {
     m_view->setPanels({});
     QVERIFY(m_view->statusText().isEmpty());
-    QVERIFY(!m_view->spanAt({300, 60}).valid());
+    QVERIFY(!m_view->scene().spanAt({300, 60}).valid());
     for (const Qt::Key key :
          {Qt::Key_W, Qt::Key_F, Qt::Key_Period, Qt::Key_PageDown, Qt::Key_BracketLeft, Qt::Key_Home})
         QTest::keyClick(m_view.get(), key);
@@ -222,7 +222,7 @@ void TestTimelineView::emptyAndTiny()
     m_view->setRun(samples::written({{{0, 1}}})); // one nanosecond
     m_view->resize(60, 10);                       // narrower than the gutter
     QVERIFY(!grabbed().isNull());
-    QVERIFY(!m_view->spanAt({30, 5}).valid());
+    QVERIFY(!m_view->scene().spanAt({30, 5}).valid());
 }
 
 void TestTimelineView::vectorPaintersWork()
@@ -250,11 +250,11 @@ void TestTimelineView::hitTestFindsEverySpan()
         const auto rect = m_view->rectOf({0, id});
         QVERIFY(rect);
         if (rect->width() < 1) continue;
-        QCOMPARE(m_view->spanAt(rect->center()), (SpanRef{0, id}));
+        QCOMPARE(m_view->scene().spanAt(rect->center()), (SpanRef{0, id}));
     }
-    QVERIFY(!m_view->spanAt({gutterWidth + 5, m_view->rectOf(ref("3F0"))->center().y()}).valid()); // idle
-    QVERIFY(!m_view->spanAt({20, 60}).valid());                                                    // gutter
-    QVERIFY(!m_view->spanAt({400, 10}).valid());                                                   // ruler
+    QVERIFY(!m_view->scene().spanAt({gutterWidth + 5, m_view->rectOf(ref("3F0"))->center().y()}).valid()); // idle
+    QVERIFY(!m_view->scene().spanAt({20, 60}).valid());                                                    // gutter
+    QVERIFY(!m_view->scene().spanAt({400, 10}).valid());                                                   // ruler
 }
 
 void TestTimelineView::hoverTellsAndMarks()
@@ -360,7 +360,7 @@ void TestTimelineView::escapeCancelsThenDeselects()
 
 void TestTimelineView::middleDragZooms()
 {
-    const Axis axis = m_view->axis();
+    const Axis axis = m_view->scene().axis;
     drag({400, 60}, {700, 80}, Qt::MiddleButton);
     QVERIFY(std::abs(m_state->visible().begin - axis.toTime(400)) <= 1);
     QVERIFY(std::abs(m_state->visible().end - axis.toTime(700)) <= 1);
@@ -370,10 +370,10 @@ void TestTimelineView::middleDragZooms()
 void TestTimelineView::shiftDragPans()
 {
     m_state->setVisible({50'000'000, 150'000'000});
-    const Axis axis = m_view->axis();
+    const Axis axis = m_view->scene().axis;
     const Nanos grabbedTime = axis.toTime(600);
     drag({600, 60}, {500, 60}, Qt::LeftButton, Qt::ShiftModifier);
-    QVERIFY(std::abs(m_view->axis().toX(grabbedTime) - 500) < 0.01);
+    QVERIFY(std::abs(m_view->scene().axis.toX(grabbedTime) - 500) < 0.01);
     QVERIFY(std::abs(m_state->visible().duration() - Nanos(100'000'000)) < 100'000); // whole ns a pixel
 }
 
@@ -383,11 +383,11 @@ void TestTimelineView::wheel()
         QWheelEvent event(at, m_view->mapToGlobal(at), {}, angle, Qt::NoButton, modifiers, Qt::NoScrollPhase, false);
         QCoreApplication::sendEvent(m_view.get(), &event);
     };
-    const Nanos under = m_view->axis().toTime(700);
+    const Nanos under = m_view->scene().axis.toTime(700);
     const Nanos before = m_state->visible().duration();
     turn({700, 80}, {0, 120}, Qt::ControlModifier);
     QVERIFY(m_state->visible().duration() < before);
-    QVERIFY(std::abs(m_view->axis().toX(under) - 700) < 0.01); // at the pointer
+    QVERIFY(std::abs(m_view->scene().axis.toX(under) - 700) < 0.01); // at the pointer
     const TimeRange range = m_state->visible();
     turn({700, 80}, {0, -120}, Qt::ShiftModifier);
     QVERIFY(m_state->visible().begin > range.begin);
@@ -487,7 +487,7 @@ void TestTimelineView::editDrags()
     feedback.end = 20'000'000;
     feedback.valid = false;
     edit.setDrag(feedback);
-    const double x = m_view->axis().toX(10'000'000), y = m_view->rectOf(moved)->center().y();
+    const double x = m_view->scene().axis.toX(10'000'000), y = m_view->rectOf(moved)->center().y();
     // W's fill over the hatch
     QVERIFY(grabbed().pixelColor(static_cast<int>(x), static_cast<int>(y + 12)).green() > 150);
     edit.setDrag(std::nullopt);
@@ -567,7 +567,7 @@ void TestTimelineView::statusIsHonest()
     for (Nanos i = 0; i < 50'000; ++i) pieces.push_back({i * 100, i * 100 + 90});
     m_view->setRun(samples::written({pieces}));
     m_state->fitAll();
-    const double density = 50'000 / (m_view->axis().width / 1.012);
+    const double density = 50'000 / (m_view->scene().axis.width / 1.012);
     QVERIFY2(m_view->statusText().contains(QStringLiteral("about %1 slices per px").arg(qRound(density))),
              qPrintable(m_view->statusText()));
 }

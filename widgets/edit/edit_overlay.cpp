@@ -113,30 +113,6 @@ void EditOverlay::setMoves(bool on)
     setDrag(std::nullopt);
 }
 
-void EditOverlay::setFaults(std::vector<SpanId> spans)
-{
-    m_faults = std::move(spans);
-    update();
-}
-
-void EditOverlay::setChosen(std::vector<SpanId> spans)
-{
-    m_chosen = std::move(spans);
-    update();
-}
-
-void EditOverlay::setGap(const std::optional<GapMark>& gap)
-{
-    m_gap = gap;
-    update();
-}
-
-void EditOverlay::setGhost(std::shared_ptr<const TimelinePanel> ghost)
-{
-    m_ghost = std::move(ghost);
-    update();
-}
-
 void EditOverlay::setDrag(const std::optional<DragFeedback>& drag)
 {
     m_drag = drag;

@@ -42,13 +42,16 @@ public:
     explicit EditOverlay(QObject* parent) : QObject(parent), Overlay(OverlayLayer::Edited) {}
     void setMoves(bool on); // ops can be dragged and nudged
     bool moves() const { return m_moves; }
-    void setFaults(std::vector<SpanId> spans); // of panel 0
+    void setFaults(std::vector<SpanId> spans) { mark(m_faults, std::move(spans)); } // of panel 0
     const std::vector<SpanId>& faults() const { return m_faults; }
-    void setChosen(std::vector<SpanId> spans); // of panel 0; outlined if more than one
+    void setChosen(std::vector<SpanId> spans)
+    {
+        mark(m_chosen, std::move(spans));
+    } // of panel 0; outlined if more than one
     const std::vector<SpanId>& chosen() const { return m_chosen; }
-    void setGap(const std::optional<GapMark>& gap);
+    void setGap(const std::optional<GapMark>& gap) { mark(m_gap, gap); }
     // Outlines of its slices where the picture shown (preview or panel 0) has none alike; null: none.
-    void setGhost(std::shared_ptr<const TimelinePanel> ghost);
+    void setGhost(std::shared_ptr<const TimelinePanel> ghost) { mark(m_ghost, std::move(ghost)); }
     std::shared_ptr<const TimelinePanel> ghost() const { return m_ghost; }
     void setDrag(const std::optional<DragFeedback>& drag);
     void clear();
@@ -68,6 +71,12 @@ signals:
     void opNudged(stagewright::SpanRef ref, int rank, int position, int by); // Ctrl+Left/Right: −1, +1
 
 private:
+    template <typename Mark>
+    void mark(Mark& what, Mark as)
+    {
+        what = std::move(as);
+        update();
+    }
     struct Held { // the op under the pointer
         SpanRef span;
         int rank = -1, position = -1;

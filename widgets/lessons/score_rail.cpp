@@ -87,7 +87,7 @@ std::vector<ScoreRailView::Mark> ScoreRailView::marks() const
 
 double ScoreRailView::placeOf(double units) const
 {
-    return m_timeline.axis().toX(static_cast<Nanos>(std::llround(units * static_cast<double>(rankShare))));
+    return m_timeline.scene().axis.toX(static_cast<Nanos>(std::llround(units * static_cast<double>(rankShare))));
 }
 
 double ScoreRailView::farthest() const
@@ -107,7 +107,7 @@ void ScoreRailView::paintEvent(QPaintEvent*)
     painter.drawText(QRectF(16, 0, gutterWidth - 20, height()), Qt::AlignVCenter | Qt::AlignLeft, u"Step time"_s);
     const std::vector<Mark> all = marks();
     if (all.empty()) return;
-    const double left = gutterWidth, right = left + m_timeline.axis().width, axis = 27;
+    const double left = gutterWidth, right = left + m_timeline.scene().axis.width, axis = 27;
     painter.setPen(QPen(m_theme->separator, 2, Qt::SolidLine, Qt::RoundCap));
     painter.drawLine(QPointF(left, axis), QPointF(right, axis));
     painter.setFont(fontOf(FontRole::Small));

@@ -116,7 +116,7 @@ BlockEditor::BlockEditor(const Theme& theme, QWidget* parent) : QDialog(parent),
     outer->addWidget(m_fault);
 
     m_state = new ViewState(this);
-    m_state->setShowsCommunication(false);
+    m_state->setShows({.communication = false});
     m_timeline = new TimelineView(m_state, this);
     m_timeline->setObjectName(u"blockTimeline"_s);
     m_timeline->setTitle(u"Schedule"_s);

@@ -193,7 +193,7 @@ void ScheduleBrowser::present(SchedulePreview preview)
     if (m_preview.panel) {
         const int ranks = static_cast<int>(m_preview.panel->ranks.size());
         const double height = ranks <= 4 ? 30 : ranks <= 8 ? 20 : ranks <= 16 ? 11 : 4;
-        m_state->setShowsCommunication(m_latency->value() > 0 && ranks <= 8);
+        m_state->setShows({.communication = m_latency->value() > 0 && ranks <= 8});
         m_view->setRowSizes({.height = height});
         m_view->setPanels({m_preview.panel});
         m_view->setFixedHeight(std::min(320, m_view->sizeHint().height()));

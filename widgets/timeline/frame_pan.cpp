@@ -25,7 +25,7 @@ public:
         for (const int row : m_scene.visibleRows()) {
             const RowPlace& place = m_scene.place(row);
             if (place.kind == RowKind::Group) continue;
-            const TimelinePanel& panel = *m_scene.panels[static_cast<std::size_t>(place.panel)];
+            const TimelinePanel& panel = m_scene.panel(place.panel);
             const PanelRank& rank = m_scene.rankOf(place);
             if (place.height >= 8) add(rank.compute, time, place.height >= 18 ? panel.duration : -1);
             if (place.track > 0)

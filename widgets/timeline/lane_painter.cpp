@@ -179,7 +179,7 @@ void paintDeviceBar(QPainter& painter, const TimelineScene& scene, int row, cons
                     double ratio)
 {
     const RowPlace& place = scene.place(row);
-    const TimelinePanel& panel = *scene.panels[static_cast<std::size_t>(place.panel)];
+    const TimelinePanel& panel = scene.panel(place.panel);
     const PanelRank& rank = scene.rankOf(place);
     const double left = std::max(scene.axis.left, scene.axis.toX(0));
     const double right = std::min(scene.axis.left + scene.axis.width + rightMargin, scene.axis.toX(panel.duration));
@@ -209,7 +209,7 @@ void paintSublanes(QPainter& painter, const TimelineScene& scene, int row, const
 {
     const RowPlace& place = scene.place(row);
     if (place.lanes == 0 || scene.axis.degenerate()) return;
-    const TimelinePanel& panel = *scene.panels[static_cast<std::size_t>(place.panel)];
+    const TimelinePanel& panel = scene.panel(place.panel);
     const PanelRank& rank = scene.rankOf(place);
     const double left = std::max(scene.axis.left, scene.axis.toX(0));
     const double right = std::min(scene.axis.left + scene.axis.width + rightMargin, scene.axis.toX(panel.duration));

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <optional>
+#include <vector>
 
 #include <QPointF>
 
@@ -77,5 +78,16 @@ private:
     OverlayLayer m_layer;
     TimelineView* m_view = nullptr;
 };
+
+// What an exported picture shows over the lanes.
+struct PaintedMarks {
+    bool hover = false;
+    bool selection = true; // op, areas, arrows
+    bool notes = true;     // what an explanation marks
+};
+
+// From the lowest to the highest, over finished lanes; `exported`: into a picture with these marks.
+void paintOverlays(QPainter& painter, const TimelineScene& scene, const Theme& theme,
+                   const std::vector<Overlay*>& overlays, const std::optional<PaintedMarks>& exported = std::nullopt);
 
 } // namespace stagewright

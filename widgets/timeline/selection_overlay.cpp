@@ -215,7 +215,7 @@ std::optional<OverlayHit> SelectionOverlay::hit(const OverlayPress& press)
     const bool adds = (press.modifiers & Qt::ControlModifier) != 0;
     OverlayHit hit;
     hit.click = [this, at = press.at, adds] { clicked(at, adds); };
-    if (press.at.x() < view()->axis().left || view()->scene().rows.rows.empty()) return hit;
+    if (press.at.x() < view()->scene().axis.left || view()->scene().rows.rows.empty()) return hit;
     hit.drag = [this, from = press.at, before = state().areas(), adds](QPointF to) {
         std::vector<AreaSelection> areas;
         if (adds) areas = before;

@@ -102,7 +102,7 @@ public:
     }
     QAccessibleInterface* childAt(int x, int y) const override
     {
-        const SpanRef ref = view()->spanAt(view()->mapFromGlobal(QPoint(x, y)));
+        const SpanRef ref = view()->scene().spanAt(view()->mapFromGlobal(QPoint(x, y)));
         return ref.valid() ? sliceOf(ref) : nullptr;
     }
     QAccessibleInterface* focusChild() const override
@@ -122,8 +122,8 @@ private:
     const std::vector<SpanRef>& inView() const
     {
         const auto key = std::make_tuple(
-            view()->axis().range.begin, view()->axis().range.end, view()->scene().scroll, view()->size().width(),
-            view()->size().height(),
+            view()->scene().axis.range.begin, view()->scene().axis.range.end, view()->scene().scroll,
+            view()->size().width(), view()->size().height(),
             static_cast<const void*>(view()->panels().empty() ? nullptr : view()->panels().front().get()));
         if (key != m_key) {
             m_key = key;
@@ -187,7 +187,7 @@ QString accessibleSliceName(const TimelinePanel& panel, SpanId id)
 std::vector<SpanRef> slicesInView(const TimelineView& view, std::size_t most)
 {
     std::vector<SpanRef> found;
-    const TimeRange range = view.axis().range;
+    const TimeRange range = view.scene().axis.range;
     for (int p = 0; p < static_cast<int>(view.panels().size()); ++p) {
         for (const PanelRank& rank : view.panels()[static_cast<std::size_t>(p)]->ranks) {
             const auto add = [&](const LaneData& lane) {

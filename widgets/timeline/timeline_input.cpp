@@ -218,7 +218,7 @@ void TimelineInput::doubleClick(const QMouseEvent& event)
 
 void TimelineInput::wheel(const QWheelEvent& event)
 {
-    const Axis axis = m_view->axis();
+    const Axis axis = m_view->scene().axis;
     ViewState* state = m_view->viewState();
     const QPointF angle = event.angleDelta();
     const QPointF pixels = event.pixelDelta().isNull() ? angle / 120.0 * 48.0 : QPointF(event.pixelDelta());

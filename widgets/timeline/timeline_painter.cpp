@@ -284,7 +284,7 @@ void paintGutterRow(const Frame& f, int index, double top)
         p.drawEllipse(QPointF(8, y - 2), 2.2, 2.2);
         p.drawLine(QPointF(8, y), QPointF(8, y + 5));
     }
-    const double known = busyOf(*f.scene.panels[static_cast<std::size_t>(row.panel)], rank);
+    const double known = busyOf(f.scene.panel(row.panel), rank);
     if (row.kind == RowKind::Collapsed && f.scene.rows.metrics.gap >= 4) {
         p.setFont(fontOf(FontRole::Small));
         p.setPen(f.theme.secondary);

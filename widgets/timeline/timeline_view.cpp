@@ -157,8 +157,8 @@ TimelineScene TimelineView::sceneFor(const QSizeF& size) const
 {
     TimelineScene scene = m_scene;
     scene.size = size;
-    scene.showCritical = m_state->showsCriticalPath();
-    scene.showCommunication = m_state->showsCommunication();
+    scene.showCritical = m_state->shows().criticalPath;
+    scene.showCommunication = m_state->shows().communication;
     const int usual = scene.panels.size() > 2 ? 30 : scene.panels.size() > 1 ? 38 : 48;
     const double height = m_sizes.height > 0 ? m_sizes.height : std::round(usual * m_sizes.scale);
     RowMetrics metrics = rowMetrics(height, scene.showCommunication);
@@ -359,7 +359,8 @@ void TimelineView::paintEvent(QPaintEvent*)
     }
     QPainter painter(this);
     painter.drawImage(QPointF(0, 0), m_canvas.image);
-    paintOverlays(painter, scene, *m_theme, std::nullopt);
+    paintOverlays(painter, scene, *m_theme, m_overlays);
+    paintAxisMarks(painter, scene, *m_theme);
     if (hasFocus()) {
         painter.setPen(QPen(m_theme->accent, 1));
         painter.setBrush(Qt::NoBrush);
@@ -427,26 +428,9 @@ void TimelineView::paintTo(QPainter& painter, const QRectF& rect, const Theme& t
     } else {
         paintFrame(painter, scene, theme, Detail::Exact);
     }
-    paintOverlays(painter, scene, theme, marks);
-    painter.restore();
-}
-
-void TimelineView::paintOverlays(QPainter& painter, const TimelineScene& scene, const Theme& theme,
-                                 const std::optional<PaintedMarks>& exported) const
-{
-    for (const Overlay* overlay : m_overlays) {
-        const OverlayLayer layer = overlay->layer();
-        if (exported && (layer >= OverlayLayer::Edited || (layer == OverlayLayer::Selected && !exported->selection) ||
-                         (layer == OverlayLayer::Explained && !exported->notes)))
-            continue;
-        if (layer != OverlayLayer::Rows && scene.axis.degenerate()) continue;
-        painter.save();
-        painter.setRenderHint(QPainter::Antialiasing);
-        if (layer != OverlayLayer::Rows) painter.setClipRect(scene.plotRect(), Qt::IntersectClip);
-        overlay->paint(painter, scene, theme);
-        painter.restore();
-    }
+    paintOverlays(painter, scene, theme, m_overlays, marks);
     paintAxisMarks(painter, scene, theme);
+    painter.restore();
 }
 
 } // namespace stagewright

@@ -25,13 +25,6 @@ namespace stagewright {
 
 class FrameWorker;
 
-// What an exported picture shows over the lanes.
-struct PaintedMarks {
-    bool hover = false;
-    bool selection = true; // op, areas, arrows
-    bool notes = true;     // what an explanation marks
-};
-
 struct RowSizes {
     double height = 0; // px; 0: default (48, in compare 38), which is scaled
     double scale = 1;  // leastRowScale to mostRowScale
@@ -72,8 +65,6 @@ public:
 
     // What is where, as it was laid out last: rows, axis, selection.
     const TimelineScene& scene() const { return m_scene; }
-    Axis axis() const { return m_scene.axis; }
-    SpanRef spanAt(QPointF point) const { return m_scene.spanAt(point); } // compute or communication; invalid over idle
     std::optional<QRectF> rectOf(SpanRef ref) const { return m_scene.rectOf(ref); } // unclipped; nullopt: not shown
     void setScrollTop(double top);
     void showRows(double top, double bottom);        // y in the view: scrolls as little as shows them
@@ -110,8 +101,6 @@ private:
     void acceptFrame(const QImage& image, std::uint64_t generation);
     void planAgain();
     TimelineScene sceneFor(const QSizeF& size) const;
-    void paintOverlays(QPainter& painter, const TimelineScene& scene, const Theme& theme,
-                       const std::optional<PaintedMarks>& exported) const;
 
     ViewState* m_state;
     TimelineScene m_scene;

@@ -151,24 +151,10 @@ void ViewState::clearSelection()
     emit selectionChanged();
 }
 
-void ViewState::setShowsCriticalPath(bool on)
+void ViewState::setShows(const ShownParts& parts)
 {
-    if (on == m_critical) return;
-    m_critical = on;
-    emit shownChanged();
-}
-
-void ViewState::setShowsCommunication(bool on)
-{
-    if (on == m_communication) return;
-    m_communication = on;
-    emit shownChanged();
-}
-
-void ViewState::setShowsMemory(bool on)
-{
-    if (on == m_memory) return;
-    m_memory = on;
+    if (parts == m_shows) return;
+    m_shows = parts;
     emit shownChanged();
 }
 

@@ -54,6 +54,13 @@ enum class TimeOrigin : std::uint8_t {
     Run,
 };
 
+struct ShownParts {
+    bool criticalPath = true;
+    bool communication = true;
+    bool memory = true;
+    bool operator==(const ShownParts&) const = default;
+};
+
 class ViewState : public QObject {
     Q_OBJECT
 
@@ -95,12 +102,8 @@ public:
     std::optional<TimeRange> selectedRange() const;  // union of the areas; a range filters every other view
     void clearSelection();
 
-    bool showsCriticalPath() const { return m_critical; }
-    bool showsCommunication() const { return m_communication; }
-    bool showsMemory() const { return m_memory; }
-    void setShowsCriticalPath(bool on);
-    void setShowsCommunication(bool on);
-    void setShowsMemory(bool on);
+    const ShownParts& shows() const { return m_shows; }
+    void setShows(const ShownParts& parts);
 
     const RowSettings& rows() const { return m_rows; }
     void setRows(const RowSettings& rows); // another grouping clears the areas, since they covered other ranks
@@ -115,7 +118,7 @@ signals:
     void hoverTimeChanged();
     void hoveredChanged();
     void selectionChanged(); // span or areas
-    void shownChanged();     // the three toggles
+    void shownChanged();     // those parts
     void rowsChanged();
     void timeDisplayChanged(); // origin or unit of times
 
@@ -133,9 +136,7 @@ private:
     MicrobatchRef m_hoveredMicrobatch;
     SpanRef m_selected;
     std::vector<AreaSelection> m_areas;
-    bool m_critical = true;
-    bool m_communication = true;
-    bool m_memory = true;
+    ShownParts m_shows;
     RowSettings m_rows;
     TimeOrigin m_timeOrigin = TimeOrigin::Step;
 };

@@ -16,8 +16,8 @@
 #include "app/ui/workspace/workspace.h"
 #include "schedules/model/kinds.h"
 #include "widgets/compare/baseline_strip.h"
+#include "widgets/compare/compare_overlay.h"
 #include "widgets/compare/compare_panel.h"
-#include "widgets/compare/difference_overlay.h"
 #include "widgets/literals.h"
 #include "widgets/memory/memory_view.h"
 #include "widgets/panel/figure_measure.h"
@@ -96,48 +96,29 @@ Result<Answer> answerOf(const std::vector<std::shared_ptr<const RunView>>& views
 std::vector<ActionEntry> CompareController::actionTable()
 {
     return {
-        {.id = "compare",
-         .group = ActionGroup::AnalyseCompare,
-         .at = 0,
-         .text = u"&Compare…"_s,
-         .button = u"Compare"_s,
-         .keys = "Ctrl+K",
-         .tool = 34,
-         .tooltip = u"Two to four runs on one axis, what differs and why"_s,
-         .checkable = true,
-         .needs = Needs::TwoRuns,
-         .missing = u"No run is shown."_s},
-        {.id = "swapCompare",
-         .group = ActionGroup::AnalyseCompare,
-         .at = 20,
-         .text = u"S&wap A and B"_s,
-         .needs = Needs::Nothing,
-         .missing = u"Compare two runs first."_s},
-        {.id = "nextCompared",
-         .group = ActionGroup::AnalyseCompare,
-         .at = 20,
-         .text = u"&Other run against A"_s,
-         .keys = "Ctrl+Shift+K",
-         .tooltip = u"Chooses the run that the panel and the memory curves compare with A"_s},
-        {.id = "alignAtOp",
-         .group = ActionGroup::AnalyseCompare,
-         .at = 20,
-         .text = u"Align at the selected &op"_s,
-         .keys = "Ctrl+J",
-         .tooltip = u"Puts the op at the same place on the axis in every run; again: aligns the starts of the steps"_s,
-         .checkable = true},
-        {.id = "setBaseline",
-         .group = ActionGroup::AnalyseCompare,
-         .at = 20,
-         .text = u"Use as &baseline"_s,
-         .keys = "Ctrl+Shift+D",
-         .tooltip = u"Compares every run shown from now on with this one, until you clear it"_s,
-         .checkable = true},
+        item("compare", ActionGroup::AnalyseCompare, u"&Compare…"_s, "Ctrl+K",
+             u"Two to four runs on one axis, what differs and why"_s,
+             {.at = 0,
+              .button = u"Compare"_s,
+              .tool = 34,
+              .checkable = true,
+              .needs = Needs::TwoRuns,
+              .missing = u"No run is shown."_s}),
+        item("swapCompare", ActionGroup::AnalyseCompare, u"S&wap A and B"_s, {}, {},
+             {.at = 20, .needs = Needs::Nothing, .missing = u"Compare two runs first."_s}),
+        item("nextCompared", ActionGroup::AnalyseCompare, u"&Other run against A"_s, "Ctrl+Shift+K",
+             u"Chooses the run that the panel and the memory curves compare with A"_s, {.at = 20}),
+        item("alignAtOp", ActionGroup::AnalyseCompare, u"Align at the selected &op"_s, "Ctrl+J",
+             u"Puts the op at the same place on the axis in every run; again: aligns the starts of the steps"_s,
+             {.at = 20, .checkable = true}),
+        item("setBaseline", ActionGroup::AnalyseCompare, u"Use as &baseline"_s, "Ctrl+Shift+D",
+             u"Compares every run shown from now on with this one, until you clear it"_s,
+             {.at = 20, .checkable = true}),
     };
 }
 
 CompareController::CompareController(Workspace& workspace)
-    : Feature(workspace), m_difference(new DifferenceOverlay(this)), m_strip(new BaselineStrip(workspace.window())),
+    : Feature(workspace), m_difference(new CompareOverlay(this)), m_strip(new BaselineStrip(workspace.window())),
       m_panel(new ComparePanel(workspace.room().panels())), m_reading(workspace.jobs()), m_comparing(workspace.jobs()),
       m_answering(workspace.jobs())
 {
@@ -211,12 +192,7 @@ CompareController::CompareController(Workspace& workspace)
     refresh();
 }
 
-FeatureParts CompareController::parts()
-{
-    FeatureParts parts;
-    parts.panels = {m_panel};
-    return parts;
-}
+FeatureParts CompareController::parts() { return {.panels = {m_panel}}; }
 
 void CompareController::show(const std::vector<RunRef>& refs, int step)
 {

@@ -19,7 +19,7 @@ namespace stagewright {
 
 class BaselineStrip;
 class ComparePanel;
-class DifferenceOverlay;
+class CompareOverlay;
 class FigureMeasure;
 
 class CompareController : public Feature, public RunComparing {
@@ -68,7 +68,7 @@ private:
     void measureBaseline(); // the run shown against the baseline
     void choose();          // the dialog
 
-    DifferenceOverlay* m_difference;
+    CompareOverlay* m_difference;
     BaselineStrip* m_strip;
     ComparePanel* m_panel;
     Question m_question;

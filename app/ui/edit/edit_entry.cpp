@@ -3,6 +3,8 @@
 
 #include "app/costs/split_sources.h"
 #include "app/ui/edit/edit_controller.h"
+#include "app/ui/edit/empty_canvas.h"
+#include "app/ui/workspace/banner.h"
 #include "app/ui/workspace/deadlock.h"
 #include "app/ui/workspace/workspace.h"
 #include "traces/fit/fit_costs.h"
@@ -88,6 +90,20 @@ void EditController::editRunAgain(const RunRef& ref, const Schedule& original, c
     m_workspace.library()->open(ref.file);
 }
 
+void EditController::newEmpty(int ranks, int stages, int microbatches)
+{
+    auto canvas = emptyCanvas(ranks, stages, microbatches);
+    if (!canvas) return m_workspace.banner()->showError(QString(), canvas.error());
+    editRun(std::move(canvas->run), {}, canvas->order);
+}
+
+bool EditController::editIncomplete(const Schedule& order, const QString& name)
+{
+    auto canvas = incompleteCanvas(order, name);
+    if (canvas) editRun(std::move(canvas->run), {}, canvas->order);
+    return canvas.has_value();
+}
+
 void EditController::enterEdit() { startEdit(std::nullopt); }
 
 void EditController::startEdit(std::optional<Schedule> beginWith)
@@ -151,9 +167,7 @@ void EditController::leaveEdit()
 std::vector<ShowEntry> EditController::showTable()
 {
     return {
-        {.name = "edit",
-         .at = 0,
-         .view = [](const ShowRequest& request) { request.workspace.feature<OrderEditing>()->enterEdit(); }},
+        {"edit", 0, [](const ShowRequest& request) { request.workspace.feature<OrderEditing>()->enterEdit(); }},
     };
 }
 

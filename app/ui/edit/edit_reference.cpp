@@ -1,14 +1,7 @@
-// Edit mode: recognising the order, the reference schedules, the ghosts of other orders, and recovery after a crash.
+#include "app/ui/edit/edit_reference.h"
+
 #include <algorithm>
 
-#include <QDateTime>
-#include <QFileInfo>
-#include <QLocale>
-#include <QVBoxLayout>
-
-#include "app/ui/edit/edit_controller.h"
-#include "app/ui/edit/recovery_bar.h"
-#include "app/ui/workspace/banner.h"
 #include "app/ui/workspace/workspace.h"
 #include "schedules/library/registry.h"
 #include "schedules/messages/lower.h"
@@ -16,11 +9,8 @@
 #include "schedules/model/mesh.h"
 #include "schedules/text/diff.h"
 #include "schedules/timeline/timeline_of.h"
-#include "traces/run/simulated_run.h"
-#include "widgets/edit/schedule_text.h"
 #include "widgets/literals.h"
 #include "widgets/numbers.h"
-#include "widgets/preferences/preferences.h"
 
 namespace stagewright {
 namespace {
@@ -75,35 +65,37 @@ CostModel::UnitCosts unitsOf(const CostModel& costs, const Schedule& schedule)
 
 } // namespace
 
-void EditController::connectReference()
+EditReference::EditReference(Workspace& workspace, ScheduleEditor* editor, EditOverlay* overlay, EditPanel* panel,
+                             const EditDrag& drag, const EditPicture& picture)
+    : QObject(overlay), m_workspace(workspace), m_editor(editor), m_overlay(overlay), m_panel(panel), m_drag(drag),
+      m_picture(picture), m_recognising(workspace.jobs()), m_referencing(workspace.jobs())
 {
     m_recognise.setSingleShot(true);
     m_recognise.setInterval(recognisePause);
-    connect(&m_recognise, &QTimer::timeout, this, &EditController::recogniseNow);
-    connect(m_panel, &EditPanel::referenceChosen, this, &EditController::compareWith);
-    Actions& actions = m_workspace.actions();
+    connect(&m_recognise, &QTimer::timeout, this, &EditReference::recogniseNow);
+    connect(panel, &EditPanel::referenceChosen, this, &EditReference::compareWith);
     for (const ActionId id : {"ghostOriginal", "ghostLibrary"})
-        connect(actions[id], &QAction::toggled, this, [this, id](bool wanted) {
+        connect(workspace.actions()[id], &QAction::toggled, this, [this, id](bool wanted) {
             const ActionId other = id == "ghostOriginal" ? "ghostLibrary" : "ghostOriginal";
             if (wanted) m_workspace.actions()[other]->setChecked(false); // one ghost at a time
             refreshGhost();
         });
-    connect(&PreferenceStore::instance(), &PreferenceStore::changed, this, [this] {
-        m_autosave->preferencesChanged();
-        // switched on during an edit
-        if (m_editor->active() && !(m_kept && *m_kept == m_editor->schedule())) keepSoon();
-    });
-    connect(m_autosave, &EditAutosave::failed, this,
-            [this](const Error& error) { m_workspace.banner()->showError(QString(), error); });
 }
 
-void EditController::recogniseSoon()
+void EditReference::stop()
+{
+    m_recognise.stop();
+    m_recognising.drop();
+    m_referencing.drop();
+}
+
+void EditReference::recogniseSoon()
 {
     m_recognising.drop();
     m_recognise.start();
 }
 
-void EditController::recogniseNow()
+void EditReference::recogniseNow()
 {
     if (!m_editor->active()) return;
     if (!m_editor->valid()) { // a name would suggest that the order can run
@@ -144,16 +136,16 @@ void EditController::recogniseNow()
         });
 }
 
-void EditController::compareWith(const QString& name)
+void EditReference::compareWith(const QString& name)
 {
     m_against = {};
     m_against.name = name;
     m_againstPicture.reset();
     if (!name.isEmpty()) m_workspace.actions()["ghostLibrary"]->setChecked(true);
-    makeReference();
+    make();
 }
 
-void EditController::makeReference()
+void EditReference::make()
 {
     m_referencing.drop();
     if (!m_editor->active() || m_against.name.isEmpty()) {
@@ -162,7 +154,7 @@ void EditController::makeReference()
         m_panel->setReference(m_against);
         m_workspace.actions()["ghostLibrary"]->setChecked(false);
         refreshGhost();
-        refreshActions();
+        emit changed();
         return;
     }
     struct Made {
@@ -206,94 +198,20 @@ void EditController::makeReference()
             }
             m_panel->setReference(m_against);
             refreshGhost();
-            refreshActions();
+            emit changed();
         });
 }
 
-void EditController::refreshGhost()
+void EditReference::refreshGhost()
 {
-    if (m_dragging) return; // then it is the order before the drag
+    if (m_drag.dragging()) return; // then it is the order before the drag
     const bool library = m_workspace.actions()["ghostLibrary"]->isChecked() && m_againstPicture;
     const bool original =
         m_workspace.actions()["ghostOriginal"]->isChecked() && m_editor->active() && m_editor->changed();
     m_overlay->setGhost(!m_editor->active() ? nullptr
                         : library           ? m_againstPicture
-                        : original          ? m_originalPicture
+                        : original          ? m_picture.original()
                                             : nullptr);
-}
-
-void EditController::keepSoon()
-{
-    if (!m_source || !m_editor->changed() || m_keptElsewhere) {
-        if (m_source) m_autosave->clear(); // nothing to lose
-        return;
-    }
-    m_autosave->changed([this] {
-        EditRecord record;
-        record.when = QDateTime::currentDateTimeUtc().toString(Qt::ISODate);
-        if (!m_source) return record;
-        record.source = runTitle(m_source->run->info);
-        record.file = m_source->ref.file;
-        record.run = m_source->ref.id;
-        record.changes = m_editor->undoStack()->index();
-        record.original = m_editor->original();
-        record.edited = m_editor->schedule();
-        record.costs = m_editor->costs();
-        return record;
-    });
-}
-
-void EditController::offerRecovery()
-{
-    m_orphan = m_autosave->takeOrphan();
-    if (!m_orphan) return;
-    m_recovery = new RecoveryBar(m_workspace.window()->centralWidget());
-    const EditRecord& record = m_orphan->record;
-    const QDateTime when = QDateTime::fromString(record.when, Qt::ISODate).toLocalTime();
-    const QString file =
-        record.file.startsWith("sim:"_L1) ? u"not saved in a file"_s : QFileInfo(record.file).fileName();
-    m_recovery->offer(
-        u"The window ended while “%1” was being edited"_s.arg(record.source),
-        u"%1; %2; last saved %3"_s.arg(file, record.changes == 1 ? u"1 change"_s : u"%1 changes"_s.arg(record.changes),
-                                       QLocale().toString(when, QLocale::ShortFormat)));
-    if (auto* column = qobject_cast<QVBoxLayout*>(m_workspace.window()->centralWidget()->layout()))
-        column->insertWidget(0, m_recovery);
-    connect(m_recovery, &RecoveryBar::recoverAsked, this, &EditController::recover);
-    connect(m_recovery, &RecoveryBar::discardAsked, this, [this] {
-        if (m_orphan) m_autosave->drop(*m_orphan);
-        m_orphan.reset();
-        m_recovery->hide();
-        offerRecovery(); // another one
-    });
-    connect(m_recovery, &RecoveryBar::laterAsked, this, [this] {
-        if (m_orphan) m_autosave->release(*m_orphan);
-        m_orphan.reset();
-        m_recovery->hide();
-    });
-}
-
-// In its original run if that is unchanged; otherwise as a new run: the record has the original and the costs.
-void EditController::recover()
-{
-    if (!m_orphan) return;
-    const EditAutosave::Orphan orphan = std::move(*m_orphan);
-    m_orphan.reset();
-    m_recovery->hide();
-    const EditRecord& record = orphan.record;
-    const QString change = record.changes == 1 ? u"Recover 1 change"_s : u"Recover %1 changes"_s.arg(record.changes);
-    editRunAgain({record.file, record.run}, record.original, change, record.edited, [this, orphan, change](bool done) {
-        if (!done) {
-            auto run = simulatedRun(orphan.record.original, orphan.record.costs);
-            if (!run) {
-                m_autosave->release(orphan);
-                m_workspace.banner()->showError(u"the order can't be recovered"_s, run.error());
-                return;
-            }
-            run->info.name = orphan.record.source.toStdString();
-            editRun(std::move(*run), change, orphan.record.edited);
-        }
-        m_autosave->drop(orphan); // saved again under this window's name, within two seconds
-    });
 }
 
 } // namespace stagewright

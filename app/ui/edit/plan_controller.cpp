@@ -11,13 +11,10 @@ namespace stagewright {
 std::vector<ActionEntry> PlanController::actionTable()
 {
     return {
-        {.id = "comparePlan",
-         .group = ActionGroup::AnalyseCompare,
-         .at = 10,
-         .text = u"Compare with the p&lan"_s,
-         .keys = "Ctrl+Alt+P",
-         .tooltip = u"A measured run against its own schedule, simulated with the costs fitted from it: the first op "
-                    "that deviates, and why"_s},
+        item("comparePlan", ActionGroup::AnalyseCompare, u"Compare with the p&lan"_s, "Ctrl+Alt+P",
+             u"A measured run against its own schedule, simulated with the costs fitted from it: the first op "
+             "that deviates, and why"_s,
+             {.at = 10}),
     };
 }
 
@@ -89,13 +86,11 @@ void PlanController::tell(const std::optional<Deviation>& deviation)
 std::vector<ShowEntry> PlanController::showTable()
 {
     return {
-        {.name = "plan",
-         .at = 290,
-         .view =
-             [](const ShowRequest& request) {
-                 request.workspace.actions()["comparePlan"]->trigger();
-                 request.settle();
-             }},
+        {"plan", 290,
+         [](const ShowRequest& request) {
+             request.workspace.actions()["comparePlan"]->trigger();
+             request.settle();
+         }},
     };
 }
 

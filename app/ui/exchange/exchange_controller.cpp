@@ -63,11 +63,8 @@ struct ExchangeController::Cell {
 std::vector<ActionEntry> ExchangeController::actionTable()
 {
     return {
-        {.id = "exportRun",
-         .group = ActionGroup::FileExport,
-         .at = 10,
-         .text = u"Export for ot&her tools…"_s,
-         .tooltip = u"Traces, PyTorch schedules, tables: in every format that Stagewright writes"_s},
+        item("exportRun", ActionGroup::FileExport, u"Export for ot&her tools…"_s, {},
+             u"Traces, PyTorch schedules, tables: in every format that Stagewright writes"_s, {.at = 10}),
     };
 }
 

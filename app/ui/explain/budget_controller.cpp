@@ -19,13 +19,10 @@ namespace stagewright {
 std::vector<ActionEntry> BudgetController::actionTable()
 {
     return {
-        {.id = "memoryBudget",
-         .group = ActionGroup::AnalyseStep,
-         .at = 10,
-         .text = u"Memory &budget…"_s,
-         .keys = "Ctrl+M",
-         .tooltip = u"How much activation memory a rank may use: the dashed line, the headroom, and idle time caused "
-                    "by memory"_s},
+        item("memoryBudget", ActionGroup::AnalyseStep, u"Memory &budget…"_s, "Ctrl+M",
+             u"How much activation memory a rank may use: the dashed line, the headroom, and idle time caused "
+             "by memory"_s,
+             {.at = 10}),
     };
 }
 

@@ -9,14 +9,10 @@ namespace stagewright {
 std::vector<ActionEntry> DeviceController::actionTable()
 {
     return {
-        {.id = "deviceTables",
-         .group = ActionGroup::AnalyseTools,
-         .at = 10,
-         .text = u"&Kernels and links"_s,
-         .keys = "Ctrl+Alt+K",
-         .tooltip = u"What ran on the devices: kernels and copies by op, waiting and transfer by link, and the "
-                    "roofline of each kind of op"_s,
-         .checkable = true},
+        item("deviceTables", ActionGroup::AnalyseTools, u"&Kernels and links"_s, "Ctrl+Alt+K",
+             u"What ran on the devices: kernels and copies by op, waiting and transfer by link, and the "
+             "roofline of each kind of op"_s,
+             {.at = 10, .checkable = true}),
     };
 }
 
@@ -58,9 +54,9 @@ void showTables(const ShowRequest& request, int page)
 std::vector<ShowEntry> DeviceController::showTable()
 {
     return {
-        {.name = "kernels", .at = 140, .view = [](const ShowRequest& request) { showTables(request, 0); }},
-        {.name = "links", .at = 150, .view = [](const ShowRequest& request) { showTables(request, 1); }},
-        {.name = "roofline", .at = 160, .view = [](const ShowRequest& request) { showTables(request, 2); }},
+        {"kernels", 140, [](const ShowRequest& request) { showTables(request, 0); }},
+        {"links", 150, [](const ShowRequest& request) { showTables(request, 1); }},
+        {"roofline", 160, [](const ShowRequest& request) { showTables(request, 2); }},
     };
 }
 

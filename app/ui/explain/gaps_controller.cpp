@@ -4,7 +4,7 @@
 
 #include "app/ui/workspace/workspace.h"
 #include "traces/analysis/slack.h"
-#include "widgets/explain/explanation_overlay.h"
+#include "widgets/gaps/gaps_overlay.h"
 #include "widgets/literals.h"
 #include "widgets/panel/side_panel.h"
 #include "widgets/timeline/legend.h"
@@ -15,27 +15,17 @@ namespace stagewright {
 std::vector<ActionEntry> GapsController::actionTable()
 {
     return {
-        {.id = "nextGap",
-         .group = ActionGroup::AnalyseGaps,
-         .text = u"Explain the next &gap"_s,
-         .keys = "G",
-         .tooltip =
-             u"Shows a gap's cause, its chain and what would remove it; the longest gap of the marked cause first"_s},
-        {.id = "previousGap",
-         .group = ActionGroup::AnalyseGaps,
-         .text = u"Explain the previous gap"_s,
-         .keys = "Shift+G"},
-        {.id = "slack",
-         .group = ActionGroup::AnalyseGaps,
-         .text = u"&Slack of ops"_s,
-         .keys = "Ctrl+Shift+S",
-         .tooltip = u"Ops fade by how much later they could start; ops in full colour decide when the step ends"_s,
-         .checkable = true},
+        item("nextGap", ActionGroup::AnalyseGaps, u"Explain the next &gap"_s, "G",
+             u"Shows a gap's cause, its chain and what would remove it; the longest gap of the marked cause first"_s),
+        item("previousGap", ActionGroup::AnalyseGaps, u"Explain the previous gap"_s, "Shift+G"),
+        item("slack", ActionGroup::AnalyseGaps, u"&Slack of ops"_s, "Ctrl+Shift+S",
+             u"Ops fade by how much later they could start; ops in full colour decide when the step ends"_s,
+             {.checkable = true}),
     };
 }
 
 GapsController::GapsController(Workspace& workspace)
-    : Feature(workspace), m_overlay(new ExplanationOverlay(this)), m_explaining(workspace.jobs()),
+    : Feature(workspace), m_overlay(new GapsOverlay(this)), m_explaining(workspace.jobs()),
       m_measuring(workspace.jobs())
 {
     workspace.views().timeline->add(m_overlay);
@@ -221,12 +211,8 @@ void GapsController::refreshMarks()
 std::vector<ShowEntry> GapsController::showTable()
 {
     return {
-        {.name = "gap",
-         .at = 50,
-         .view = [](const ShowRequest& request) { request.workspace.actions()["nextGap"]->trigger(); }},
-        {.name = "slack",
-         .at = 60,
-         .view = [](const ShowRequest& request) { request.workspace.actions()["slack"]->trigger(); }},
+        {"gap", 50, [](const ShowRequest& request) { request.workspace.actions()["nextGap"]->trigger(); }},
+        {"slack", 60, [](const ShowRequest& request) { request.workspace.actions()["slack"]->trigger(); }},
     };
 }
 

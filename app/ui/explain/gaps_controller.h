@@ -13,7 +13,7 @@
 
 namespace stagewright {
 
-class ExplanationOverlay;
+class GapsOverlay;
 
 class GapsController : public Feature {
     Q_OBJECT
@@ -23,7 +23,7 @@ public:
     static std::vector<ShowEntry> showTable();
     void chooseGap(int index); // index in the report of the step shown; −1: none
     int chosenGap() const { return m_gap; }
-    ExplanationOverlay* overlay() { return m_overlay; }
+    GapsOverlay* overlay() { return m_overlay; }
     // of the chosen gap, once computed
     std::shared_ptr<const GapExplanation> gapExplanation() const { return m_gapExplanation; }
     bool escape() override;
@@ -35,7 +35,7 @@ private:
     void walkGaps(int by); // the next shorter or longer one
     void refreshMarks();
 
-    ExplanationOverlay* m_overlay;
+    GapsOverlay* m_overlay;
     std::optional<IdleCause> m_cause; // marked on the timeline
     int m_gap = -1;
     std::shared_ptr<const GapExplanation> m_gapExplanation;

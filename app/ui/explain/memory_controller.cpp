@@ -49,27 +49,15 @@ std::vector<ActionEntry> MemoryController::actionTable()
                        .checkable = true});
     }
     const std::vector<ActionEntry> others{
-        {.id = "memoryAll",
-         .group = ActionGroup::MemoryCharts,
-         .text = u"All categories"_s,
-         .tooltip = u"Stacks everything that the run says of its memory; again: activations alone"_s,
-         .checkable = true},
-        {.id = "memoryOwnScale",
-         .group = ActionGroup::MemoryCharts,
-         .line = true,
-         .text = u"Each rank on its own &scale"_s,
-         .tooltip = u"Otherwise one scale for all ranks, so that heights compare"_s,
-         .checkable = true},
-        {.id = "memoryPredicted",
-         .group = ActionGroup::MemoryCharts,
-         .text = u"&Predicted over measured"_s,
-         .tooltip = u"The schedule simulated with this run's own costs, dotted over the measured curve"_s,
-         .checkable = true},
-        {.id = "memoryCounters",
-         .group = ActionGroup::MemoryCharts,
-         .text = u"Co&unters"_s,
-         .tooltip = u"Counters that the run recorded, each on its own scale"_s,
-         .checkable = true},
+        item("memoryAll", ActionGroup::MemoryCharts, u"All categories"_s, {},
+             u"Stacks everything that the run says of its memory; again: activations alone"_s, {.checkable = true}),
+        item("memoryOwnScale", ActionGroup::MemoryCharts, u"Each rank on its own &scale"_s, {},
+             u"Otherwise one scale for all ranks, so that heights compare"_s, {.line = true, .checkable = true}),
+        item("memoryPredicted", ActionGroup::MemoryCharts, u"&Predicted over measured"_s, {},
+             u"The schedule simulated with this run's own costs, dotted over the measured curve"_s,
+             {.checkable = true}),
+        item("memoryCounters", ActionGroup::MemoryCharts, u"Co&unters"_s, {},
+             u"Counters that the run recorded, each on its own scale"_s, {.checkable = true}),
     };
     out.insert(out.end(), others.begin(), others.end());
     return out;
@@ -213,7 +201,7 @@ void showStacked(const ShowRequest& request)
 std::vector<ShowEntry> MemoryController::showTable()
 {
     return {
-        {.name = "stacked", .at = 200, .view = &showStacked},
+        {"stacked", 200, &showStacked},
     };
 }
 

@@ -102,7 +102,7 @@ void showRange(const ShowRequest& request)
 std::vector<ShowEntry> RangeController::showTable()
 {
     return {
-        {.name = "range", .at = 190, .view = &showRange},
+        {"range", 190, &showRange},
     };
 }
 

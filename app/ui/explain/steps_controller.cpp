@@ -26,26 +26,13 @@ namespace stagewright {
 std::vector<ActionEntry> StepsController::actionTable()
 {
     return {
-        {.id = "allSteps",
-         .group = ActionGroup::ViewSteps,
-         .text = u"All ste&ps on one axis"_s,
-         .keys = "Ctrl+Shift+A",
-         .tooltip = u"Every step of the run, with a line at the start of each; again: a single step"_s,
-         .checkable = true},
-        {.id = "chooseSteps",
-         .group = ActionGroup::ViewSteps,
-         .text = u"Choose s&teps…"_s,
-         .tooltip = u"A range of steps on one axis"_s},
-        {.id = "previousStep",
-         .group = ActionGroup::AnalyseSteps,
-         .text = u"&Previous step"_s,
-         .keys = "Ctrl+PgUp",
-         .missing = u"This run has only one step."_s},
-        {.id = "nextStep",
-         .group = ActionGroup::AnalyseSteps,
-         .text = u"&Next step"_s,
-         .keys = "Ctrl+PgDown",
-         .missing = u"This run has only one step."_s},
+        item("allSteps", ActionGroup::ViewSteps, u"All ste&ps on one axis"_s, "Ctrl+Shift+A",
+             u"Every step of the run, with a line at the start of each; again: a single step"_s, {.checkable = true}),
+        item("chooseSteps", ActionGroup::ViewSteps, u"Choose s&teps…"_s, {}, u"A range of steps on one axis"_s),
+        item("previousStep", ActionGroup::AnalyseSteps, u"&Previous step"_s, "Ctrl+PgUp", {},
+             {.missing = u"This run has only one step."_s}),
+        item("nextStep", ActionGroup::AnalyseSteps, u"&Next step"_s, "Ctrl+PgDown", {},
+             {.missing = u"This run has only one step."_s}),
     };
 }
 
@@ -287,9 +274,7 @@ void StepsController::findOn(const QString& text, const OpQuery& query, bool bac
 std::vector<ShowEntry> StepsController::showTable()
 {
     return {
-        {.name = "steps",
-         .at = 180,
-         .view = [](const ShowRequest& request) { request.workspace.actions()["allSteps"]->trigger(); }},
+        {"steps", 180, [](const ShowRequest& request) { request.workspace.actions()["allSteps"]->trigger(); }},
     };
 }
 

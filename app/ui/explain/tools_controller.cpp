@@ -29,30 +29,15 @@ bool drawsItsOwn(Shown::Tool tool) { return tool == Shown::Tool::Lowered || tool
 std::vector<ActionEntry> ToolsController::actionTable()
 {
     return {
-        {.id = "whatIf",
-         .group = ActionGroup::AnalyseTools,
-         .at = 0,
-         .text = u"&What if…"_s,
-         .keys = "Ctrl+Shift+W",
-         .tooltip =
+        item("whatIf", ActionGroup::AnalyseTools, u"&What if…"_s, "Ctrl+Shift+W",
              u"Changes durations, links, microbatches or channels and shows the result simulated below the run"_s,
-         .checkable = true},
-        {.id = "residuals",
-         .group = ActionGroup::AnalyseTools,
-         .at = 0,
-         .text = u"&Predicted against measured"_s,
-         .keys = "Ctrl+Shift+R",
-         .tooltip = u"Predicted and measured times of each op and of the step"_s,
-         .checkable = true,
-         .missing = u"This run was simulated and has no measured times."_s},
-        {.id = "loweredView",
-         .group = ActionGroup::AnalyseTools,
-         .at = 0,
-         .text = u"&Lowered schedule"_s,
-         .keys = "Ctrl+Shift+L",
-         .tooltip =
+             {.at = 0, .checkable = true}),
+        item("residuals", ActionGroup::AnalyseTools, u"&Predicted against measured"_s, "Ctrl+Shift+R",
+             u"Predicted and measured times of each op and of the step"_s,
+             {.at = 0, .checkable = true, .missing = u"This run was simulated and has no measured times."_s}),
+        item("loweredView", ActionGroup::AnalyseTools, u"&Lowered schedule"_s, "Ctrl+Shift+L",
              u"Sends and receives inserted into the order by a rule, with the resulting messages and channel use"_s,
-         .checkable = true},
+             {.at = 0, .checkable = true}),
     };
 }
 
@@ -107,12 +92,7 @@ ToolsController::ToolsController(Workspace& workspace)
     });
 }
 
-FeatureParts ToolsController::parts()
-{
-    FeatureParts parts;
-    parts.panels = {m_lowered, m_whatIf, m_residuals};
-    return parts;
-}
+FeatureParts ToolsController::parts() { return {.panels = {m_lowered, m_whatIf, m_residuals}}; }
 
 void ToolsController::refreshActions()
 {
@@ -344,12 +324,9 @@ void ToolsController::readResidualCosts(const RunRef& source)
 std::vector<ShowEntry> ToolsController::showTable()
 {
     return {
-        {.name = "lowered",
-         .at = 40,
-         .view = [](const ShowRequest& request) { request.workspace.shown().setTool(Shown::Tool::Lowered); }},
-        {.name = "residuals",
-         .at = 70,
-         .view = [](const ShowRequest& request) { request.workspace.shown().setTool(Shown::Tool::Residuals); }},
+        {"lowered", 40, [](const ShowRequest& request) { request.workspace.shown().setTool(Shown::Tool::Lowered); }},
+        {"residuals", 70,
+         [](const ShowRequest& request) { request.workspace.shown().setTool(Shown::Tool::Residuals); }},
     };
 }
 

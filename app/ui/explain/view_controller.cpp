@@ -17,65 +17,25 @@ namespace stagewright {
 std::vector<ActionEntry> ViewController::actionTable()
 {
     return {
-        {.id = "fit",
-         .group = ActionGroup::ViewFit,
-         .text = u"&Fit all"_s,
-         .button = u"Fit"_s,
-         .keys = "Home",
-         .tool = 41,
-         .tooltip = u"Shows the whole step"_s},
-        {.id = "fitSelection",
-         .group = ActionGroup::ViewFit,
-         .text = u"Fit the se&lection"_s,
-         .keys = "F",
-         .tooltip = u"Zooms to the selection; again: everything"_s},
-        {.id = "back",
-         .group = ActionGroup::ViewFit,
-         .text = u"View &back"_s,
-         .keys = "Alt+Left",
-         .tooltip = u"Previous view"_s,
-         .needs = Needs::Nothing,
-         .missing = u"There is no earlier view."_s},
-        {.id = "forward",
-         .group = ActionGroup::ViewFit,
-         .text = u"View &forward"_s,
-         .keys = "Alt+Right",
-         .tooltip = u"Next view"_s,
-         .needs = Needs::Nothing,
-         .missing = u"There is no later view."_s},
-        {.id = "commTracks",
-         .group = ActionGroup::ViewTracks,
-         .text = u"Comm &tracks"_s,
-         .button = u"Comm tracks"_s,
-         .tool = 32,
-         .tooltip = u"Shows transfers under each rank"_s,
-         .checkable = true},
-        {.id = "memory",
-         .group = ActionGroup::ViewTracks,
-         .text = u"&Memory"_s,
-         .button = u"Memory"_s,
-         .tool = 33,
-         .tooltip = u"Activation memory of each rank on the same axis"_s,
-         .checkable = true},
-        {.id = "sidePanel",
-         .group = ActionGroup::ViewPanels,
-         .text = u"&Side panel"_s,
-         .keys = "Ctrl+B",
-         .tooltip = u"Figures at the right"_s,
-         .checkable = true},
-        {.id = "details",
-         .group = ActionGroup::ViewPanels,
-         .text = u"&Details of the selection"_s,
-         .keys = "Q",
-         .tooltip = u"Scrolls the side panel to the selected op"_s},
-        {.id = "criticalPath",
-         .group = ActionGroup::AnalyseStep,
-         .at = 0,
-         .text = u"&Critical path"_s,
-         .button = u"Critical path"_s,
-         .tool = 31,
-         .tooltip = u"Outlines the chain of ops that decides when the step ends"_s,
-         .checkable = true},
+        item("fit", ActionGroup::ViewFit, u"&Fit all"_s, "Home", u"Shows the whole step"_s,
+             {.button = u"Fit"_s, .tool = 41}),
+        item("fitSelection", ActionGroup::ViewFit, u"Fit the se&lection"_s, "F",
+             u"Zooms to the selection; again: everything"_s),
+        item("back", ActionGroup::ViewFit, u"View &back"_s, "Alt+Left", u"Previous view"_s,
+             {.needs = Needs::Nothing, .missing = u"There is no earlier view."_s}),
+        item("forward", ActionGroup::ViewFit, u"View &forward"_s, "Alt+Right", u"Next view"_s,
+             {.needs = Needs::Nothing, .missing = u"There is no later view."_s}),
+        item("commTracks", ActionGroup::ViewTracks, u"Comm &tracks"_s, {}, u"Shows transfers under each rank"_s,
+             {.button = u"Comm tracks"_s, .tool = 32, .checkable = true}),
+        item("memory", ActionGroup::ViewTracks, u"&Memory"_s, {}, u"Activation memory of each rank on the same axis"_s,
+             {.button = u"Memory"_s, .tool = 33, .checkable = true}),
+        item("sidePanel", ActionGroup::ViewPanels, u"&Side panel"_s, "Ctrl+B", u"Figures at the right"_s,
+             {.checkable = true}),
+        item("details", ActionGroup::ViewPanels, u"&Details of the selection"_s, "Q",
+             u"Scrolls the side panel to the selected op"_s),
+        item("criticalPath", ActionGroup::AnalyseStep, u"&Critical path"_s, {},
+             u"Outlines the chain of ops that decides when the step ends"_s,
+             {.at = 0, .button = u"Critical path"_s, .tool = 31, .checkable = true}),
     };
 }
 
@@ -85,10 +45,15 @@ ViewController::ViewController(Workspace& workspace) : Feature(workspace)
     ViewState* state = workspace.viewState();
     const Views& views = workspace.views();
     const auto on = [&](ActionId id, auto slot) { connect(a[id], &QAction::triggered, this, slot); };
-    on("criticalPath", [state](bool wanted) { state->setShowsCriticalPath(wanted); });
-    on("commTracks", [state](bool wanted) { state->setShowsCommunication(wanted); });
-    on("memory", [state, memory = views.memory](bool wanted) {
-        state->setShowsMemory(wanted);
+    const auto show = [state](bool ShownParts::*part, bool wanted) {
+        ShownParts parts = state->shows();
+        parts.*part = wanted;
+        state->setShows(parts);
+    };
+    on("criticalPath", [show](bool wanted) { show(&ShownParts::criticalPath, wanted); });
+    on("commTracks", [show](bool wanted) { show(&ShownParts::communication, wanted); });
+    on("memory", [show, memory = views.memory](bool wanted) {
+        show(&ShownParts::memory, wanted);
         memory->setVisible(wanted);
     });
     on("sidePanel", [this] { showPanels(); });
@@ -102,9 +67,9 @@ ViewController::ViewController(Workspace& workspace) : Feature(workspace)
     on("fitSelection", [timeline = views.timeline] { timeline->selection().fit(); });
     on("back", [state] { state->goBack(); });
     on("forward", [state] { state->goForward(); });
-    a["criticalPath"]->setChecked(state->showsCriticalPath());
-    a["commTracks"]->setChecked(state->showsCommunication());
-    a["memory"]->setChecked(state->showsMemory());
+    a["criticalPath"]->setChecked(state->shows().criticalPath);
+    a["commTracks"]->setChecked(state->shows().communication);
+    a["memory"]->setChecked(state->shows().memory);
     a["sidePanel"]->setChecked(true);
     // Home and F belong to the timeline while it has the focus; from anywhere else the window answers.
     for (const ActionId id : {"fit", "fitSelection", "back", "forward"}) a[id]->setShortcutContext(Qt::WindowShortcut);

@@ -50,14 +50,10 @@ struct ExplorerController::Growing {
 std::vector<ActionEntry> ExplorerController::actionTable()
 {
     return {
-        {.id = "explorer",
-         .group = ActionGroup::AnalyseCompare,
-         .at = 30,
-         .text = u"E&xplorer"_s,
-         .keys = "Ctrl+Shift+E",
-         .tooltip = u"Every library schedule for a shape, costs and a memory cap: memory against time, and over one "
-                    "or two parameters"_s,
-         .checkable = true},
+        item("explorer", ActionGroup::AnalyseCompare, u"E&xplorer"_s, "Ctrl+Shift+E",
+             u"Every library schedule for a shape, costs and a memory cap: memory against time, and over one "
+             "or two parameters"_s,
+             {.at = 30, .checkable = true}),
     };
 }
 
@@ -102,12 +98,7 @@ ExplorerController::ExplorerController(Workspace& workspace)
     connect(&m_later, &QTimer::timeout, this, &ExplorerController::askSurvey);
 }
 
-FeatureParts ExplorerController::parts()
-{
-    FeatureParts parts;
-    parts.pages = {m_view};
-    return parts;
-}
+FeatureParts ExplorerController::parts() { return {.pages = {m_view}}; }
 
 bool ExplorerController::shown() const { return m_view->isVisibleTo(m_workspace.window()); }
 
@@ -437,17 +428,11 @@ void showState(const ShowRequest& request, StateTopic topic)
 std::vector<ShowEntry> ExplorerController::showTable()
 {
     return {
-        {.name = "explore", .at = 230, .view = &showPlots},
-        {.name = "heat", .at = 240, .view = &showPlots},
-        {.name = "state",
-         .at = 250,
-         .view = [](const ShowRequest& request) { showState(request, StateTopic::Stages); }},
-        {.name = "uneven",
-         .at = 260,
-         .view = [](const ShowRequest& request) { showState(request, StateTopic::Mixed); }},
-        {.name = "partial",
-         .at = 270,
-         .view = [](const ShowRequest& request) { showState(request, StateTopic::Cuts); }},
+        {"explore", 230, &showPlots},
+        {"heat", 240, &showPlots},
+        {"state", 250, [](const ShowRequest& request) { showState(request, StateTopic::Stages); }},
+        {"uneven", 260, [](const ShowRequest& request) { showState(request, StateTopic::Mixed); }},
+        {"partial", 270, [](const ShowRequest& request) { showState(request, StateTopic::Cuts); }},
     };
 }
 

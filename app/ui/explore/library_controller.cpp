@@ -13,19 +13,12 @@ namespace stagewright {
 std::vector<ActionEntry> LibraryController::actionTable()
 {
     return {
-        {.id = "newSchedule",
-         .group = ActionGroup::ScheduleEdit,
-         .at = 0,
-         .text = u"&New from library…"_s,
-         .keys = "Ctrl+N",
-         .tooltip = u"Starts from a library schedule, timed with unit costs"_s},
-        {.id = "buildingBlock",
-         .group = ActionGroup::ScheduleEdit,
-         .at = 20,
-         .text = u"&Building block…"_s,
-         .keys = "Ctrl+Shift+B",
-         .tooltip = u"The passes of one microbatch that V-Min, V-Half and V-ZB repeat: view them, change them, make "
-                    "a schedule from them"_s},
+        item("newSchedule", ActionGroup::ScheduleEdit, u"&New from library…"_s, "Ctrl+N",
+             u"Starts from a library schedule, timed with unit costs"_s, {.at = 0}),
+        item("buildingBlock", ActionGroup::ScheduleEdit, u"&Building block…"_s, "Ctrl+Shift+B",
+             u"The passes of one microbatch that V-Min, V-Half and V-ZB repeat: view them, change them, make "
+             "a schedule from them"_s,
+             {.at = 20}),
     };
 }
 

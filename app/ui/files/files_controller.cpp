@@ -55,27 +55,13 @@ QString openedPatterns()
 std::vector<ActionEntry> FilesController::actionTable()
 {
     return {
-        {.id = "open",
-         .group = ActionGroup::FileOpen,
-         .text = u"&Open…"_s,
-         .button = u"Open…"_s,
-         .keys = "Ctrl+O",
-         .tool = 11,
-         .tooltip = u"Opens run files (.stagewright) or schedules (.csv)"_s},
-        {.id = "openRecent",
-         .group = ActionGroup::FileKeep,
-         .text = u"Open &recent"_s,
-         .tooltip = u"Recently opened files"_s},
-        {.id = "saveCopy",
-         .group = ActionGroup::FileKeep,
-         .text = u"&Save a copy…"_s,
-         .keys = "Ctrl+S",
-         .tooltip = u"Writes this file's runs to another file, or an edited order to a CSV"_s},
-        {.id = "closeFile",
-         .group = ActionGroup::FileKeep,
-         .text = u"&Close file"_s,
-         .keys = "Ctrl+W",
-         .tooltip = u"Removes this file from the list; nothing on disk changes"_s},
+        item("open", ActionGroup::FileOpen, u"&Open…"_s, "Ctrl+O",
+             u"Opens run files (.stagewright) or schedules (.csv)"_s, {.button = u"Open…"_s, .tool = 11}),
+        item("openRecent", ActionGroup::FileKeep, u"Open &recent"_s, {}, u"Recently opened files"_s),
+        item("saveCopy", ActionGroup::FileKeep, u"&Save a copy…"_s, "Ctrl+S",
+             u"Writes this file's runs to another file, or an edited order to a CSV"_s),
+        item("closeFile", ActionGroup::FileKeep, u"&Close file"_s, "Ctrl+W",
+             u"Removes this file from the list; nothing on disk changes"_s),
     };
 }
 
@@ -109,12 +95,7 @@ FilesController::FilesController(Workspace& workspace)
     refreshRecent();
 }
 
-FeatureParts FilesController::parts()
-{
-    FeatureParts parts;
-    parts.firstPage = m_welcome;
-    return parts;
-}
+FeatureParts FilesController::parts() { return {.firstPage = m_welcome}; }
 
 void FilesController::await(const QString& path, bool awaited)
 {

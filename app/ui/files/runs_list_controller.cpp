@@ -20,12 +20,8 @@ namespace stagewright {
 std::vector<ActionEntry> RunsListController::actionTable()
 {
     return {
-        {.id = "runsList",
-         .group = ActionGroup::ViewPanels,
-         .text = u"&Runs list"_s,
-         .keys = "Ctrl+L",
-         .tooltip = u"Files and their runs, at the left"_s,
-         .checkable = true},
+        item("runsList", ActionGroup::ViewPanels, u"&Runs list"_s, "Ctrl+L", u"Files and their runs, at the left"_s,
+             {.checkable = true}),
     };
 }
 

@@ -14,13 +14,10 @@ namespace stagewright {
 std::vector<ActionEntry> FlameController::actionTable()
 {
     return {
-        {.id = "flame",
-         .group = ActionGroup::AnalyseTools,
-         .at = 30,
-         .text = u"&Flame graph"_s,
-         .tooltip = u"Kernels by the named ranges that launched them, folded over the step or the selected area; "
-                    "ranges of the host where there are no kernels"_s,
-         .checkable = true},
+        item("flame", ActionGroup::AnalyseTools, u"&Flame graph"_s, {},
+             u"Kernels by the named ranges that launched them, folded over the step or the selected area; "
+             "ranges of the host where there are no kernels"_s,
+             {.at = 30, .checkable = true}),
     };
 }
 
@@ -91,13 +88,11 @@ void FlameController::clear()
 std::vector<ShowEntry> FlameController::showTable()
 {
     return {
-        {.name = "flame",
-         .at = 310,
-         .view =
-             [](const ShowRequest& request) {
-                 request.workspace.feature<FlameController>()->dock()->show();
-                 request.settle();
-             }},
+        {"flame", 310,
+         [](const ShowRequest& request) {
+             request.workspace.feature<FlameController>()->dock()->show();
+             request.settle();
+         }},
     };
 }
 

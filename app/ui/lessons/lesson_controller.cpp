@@ -27,51 +27,23 @@ namespace stagewright {
 std::vector<ActionEntry> LessonController::actionTable()
 {
     return {
-        {.id = "lessons",
-         .group = ActionGroup::LearnLessons,
-         .text = u"&Lessons…"_s,
-         .button = u"Lessons"_s,
-         .keys = "Ctrl+Shift+N",
-         .tooltip = u"Eighteen questions, each answered by hand and by a real run on this computer"_s},
-        {.id = "openLesson",
-         .group = ActionGroup::LearnLessons,
-         .text = u"Open a lesson &file…"_s,
-         .tooltip = u"Your own lesson or a teacher's (.md)"_s},
-        {.id = "nextLessonStep",
-         .group = ActionGroup::LearnLessons,
-         .text = u"N&ext step of the lesson"_s,
-         .keys = "Ctrl+Alt+Right",
-         .tooltip = u"Available when the step's goal is met"_s},
-        {.id = "previousLessonStep",
-         .group = ActionGroup::LearnLessons,
-         .text = u"&Previous step of the lesson"_s,
-         .keys = "Ctrl+Alt+Left"},
-        {.id = "lessonPane",
-         .group = ActionGroup::LearnLessons,
-         .text = u"Lesson or &canvas"_s,
-         .keys = "F6",
-         .tooltip = u"Moves the focus to the lesson's panel, or back to the canvas"_s},
-        {.id = "lessonHint",
-         .group = ActionGroup::LearnLessons,
-         .text = u"&Hint"_s,
-         .keys = "Ctrl+Alt+H",
-         .tooltip = u"First a pointer, then the principle, then one move"_s},
-        {.id = "leaveLesson",
-         .group = ActionGroup::LearnLessons,
-         .text = u"Lea&ve the lesson"_s,
-         .tooltip = u"Your progress is kept"_s},
-        {.id = "glossary",
-         .group = ActionGroup::LearnLessons,
-         .line = true,
-         .text = u"&Glossary"_s,
-         .keys = "Ctrl+Alt+G",
-         .tooltip = u"Every term on screen, and what other tools call it"_s,
-         .checkable = true},
-        {.id = "explainTerm",
-         .group = ActionGroup::LearnLessons,
-         .text = u"E&xplain the focused item"_s,
-         .keys = "Shift+F1",
-         .tooltip = u"Explains the terms in the label under the pointer or with the focus"_s},
+        item("lessons", ActionGroup::LearnLessons, u"&Lessons…"_s, "Ctrl+Shift+N",
+             u"Eighteen questions, each answered by hand and by a real run on this computer"_s,
+             {.button = u"Lessons"_s}),
+        item("openLesson", ActionGroup::LearnLessons, u"Open a lesson &file…"_s, {},
+             u"Your own lesson or a teacher's (.md)"_s),
+        item("nextLessonStep", ActionGroup::LearnLessons, u"N&ext step of the lesson"_s, "Ctrl+Alt+Right",
+             u"Available when the step's goal is met"_s),
+        item("previousLessonStep", ActionGroup::LearnLessons, u"&Previous step of the lesson"_s, "Ctrl+Alt+Left"),
+        item("lessonPane", ActionGroup::LearnLessons, u"Lesson or &canvas"_s, "F6",
+             u"Moves the focus to the lesson's panel, or back to the canvas"_s),
+        item("lessonHint", ActionGroup::LearnLessons, u"&Hint"_s, "Ctrl+Alt+H",
+             u"First a pointer, then the principle, then one move"_s),
+        item("leaveLesson", ActionGroup::LearnLessons, u"Lea&ve the lesson"_s, {}, u"Your progress is kept"_s),
+        item("glossary", ActionGroup::LearnLessons, u"&Glossary"_s, "Ctrl+Alt+G",
+             u"Every term on screen, and what other tools call it"_s, {.line = true, .checkable = true}),
+        item("explainTerm", ActionGroup::LearnLessons, u"E&xplain the focused item"_s, "Shift+F1",
+             u"Explains the terms in the label under the pointer or with the focus"_s),
     };
 }
 
@@ -449,12 +421,7 @@ void LessonController::showTab(bool lesson)
     m_workspace.room().panels()->setVisible(!lesson);
 }
 
-FeatureParts LessonController::parts()
-{
-    FeatureParts parts;
-    parts.pages = {m_shelf};
-    return parts;
-}
+FeatureParts LessonController::parts() { return {.pages = {m_shelf}}; }
 
 bool LessonController::settled() const { return !m_wantEdit && m_runs->running().isEmpty() && !m_request; }
 

@@ -103,7 +103,7 @@ void LessonController::explainGap(int rank, Nanos time)
             layout->addLayout(buttons);
             card->setFixedWidth(340);
             card->adjustSize();
-            const Axis axis = m_workspace.views().timeline->axis();
+            const Axis axis = m_workspace.views().timeline->scene().axis;
             const auto row = m_workspace.views().timeline->scene().rowRect(0, rank);
             const double x = axis.toX(panel->toAxis(found.gap->start));
             const double below = row ? row->bottom() + 6 : 60;

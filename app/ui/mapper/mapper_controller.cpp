@@ -72,14 +72,10 @@ QStringList tracesOf(const Run& run)
 std::vector<ActionEntry> MapperController::actionTable()
 {
     return {
-        {.id = "mapper",
-         .group = ActionGroup::AnalyseTools,
-         .at = 20,
-         .text = u"Make a &pipeline of ranges"_s,
-         .keys = "Ctrl+Alt+R",
-         .tooltip = u"Turns named ranges into forwards and backwards, and shows the ranges that match and the "
-                    "schedule that results"_s,
-         .checkable = true},
+        item("mapper", ActionGroup::AnalyseTools, u"Make a &pipeline of ranges"_s, "Ctrl+Alt+R",
+             u"Turns named ranges into forwards and backwards, and shows the ranges that match and the "
+             "schedule that results"_s,
+             {.at = 20, .checkable = true}),
     };
 }
 
@@ -270,7 +266,7 @@ void showMapper(const ShowRequest& request)
 std::vector<ShowEntry> MapperController::showTable()
 {
     return {
-        {.name = "mapper", .at = 300, .view = &showMapper},
+        {"mapper", 300, &showMapper},
     };
 }
 

@@ -15,7 +15,7 @@
 #include "traces/store/run_file.h"
 #include "widgets/background.h"
 #include "widgets/literals.h"
-#include "widgets/notes/flags_overlay.h"
+#include "widgets/notes/notes_overlay.h"
 #include "widgets/notes/notes_panel.h"
 #include "widgets/sentence.h"
 #include "widgets/timeline/row_plan.h"
@@ -45,38 +45,22 @@ private:
 std::vector<ActionEntry> NotesController::actionTable()
 {
     return {
-        {.id = "addNote",
-         .group = ActionGroup::EditNote,
-         .text = u"Mark with a n&ote"_s,
-         .keys = "M",
-         .tooltip = u"A temporary note on the selected op or range, with the text you type; the next one replaces it"_s,
-         .needs = Needs::Reading,
-         .missing = u"There is no note."_s},
-        {.id = "keepNote",
-         .group = ActionGroup::EditNote,
-         .text = u"&Keep the note"_s,
-         .keys = "Shift+M",
-         .tooltip = u"Stores the temporary note, or a new one on the selection, with the run"_s,
-         .needs = Needs::Reading,
-         .missing = u"There is no note."_s},
-        {.id = "removeNote",
-         .group = ActionGroup::EditNote,
-         .text = u"Re&move the note"_s,
-         .keys = "Del",
-         .tooltip = u"Removes the selected note; Ctrl+Z restores it"_s,
-         .needs = Needs::Reading,
-         .missing = u"There is no note."_s},
-        {.id = "notesList",
-         .group = ActionGroup::ViewLists,
-         .text = u"&Notes"_s,
-         .keys = "Ctrl+Shift+M",
-         .tooltip = u"The notes of the run shown, in a list"_s,
-         .checkable = true},
+        item("addNote", ActionGroup::EditNote, u"Mark with a n&ote"_s, "M",
+             u"A temporary note on the selected op or range, with the text you type; the next one replaces it"_s,
+             {.needs = Needs::Reading, .missing = u"There is no note."_s}),
+        item("keepNote", ActionGroup::EditNote, u"&Keep the note"_s, "Shift+M",
+             u"Stores the temporary note, or a new one on the selection, with the run"_s,
+             {.needs = Needs::Reading, .missing = u"There is no note."_s}),
+        item("removeNote", ActionGroup::EditNote, u"Re&move the note"_s, "Del",
+             u"Removes the selected note; Ctrl+Z restores it"_s,
+             {.needs = Needs::Reading, .missing = u"There is no note."_s}),
+        item("notesList", ActionGroup::ViewLists, u"&Notes"_s, "Ctrl+Shift+M",
+             u"The notes of the run shown, in a list"_s, {.checkable = true}),
     };
 }
 
 NotesController::NotesController(Workspace& workspace)
-    : Feature(workspace), m_flags(new FlagsOverlay(this)), m_panel(new NotesPanel),
+    : Feature(workspace), m_flags(new NotesOverlay(this)), m_panel(new NotesPanel),
       m_dock(new QDockWidget(u"Notes"_s, workspace.window()))
 {
     workspace.views().timeline->add(m_flags);
@@ -140,7 +124,7 @@ NotesController::NotesController(Workspace& workspace)
         if (m_workspace.shown().mode() != Shown::Mode::Edit) m_undo.redo();
     });
     workspace.library()->setNotesSource([this](const RunRef& ref) { return own(ref); });
-    connect(m_flags, &FlagsOverlay::clicked, this, [this](int number) {
+    connect(m_flags, &NotesOverlay::clicked, this, [this](int number) {
         if (number < 0 || number >= flagsOfPanel) return;
         m_panel->setCurrentRow(number);
         choose(number, false);
@@ -152,12 +136,7 @@ NotesController::NotesController(Workspace& workspace)
     });
 }
 
-FeatureParts NotesController::parts()
-{
-    FeatureParts parts;
-    parts.docks = {{m_dock}};
-    return parts;
-}
+FeatureParts NotesController::parts() { return {.docks = {{m_dock}}}; }
 
 NotesController::~NotesController()
 {
@@ -254,14 +233,14 @@ void NotesController::askText()
     m_field->setObjectName(u"noteText"_s);
     m_field->setAccessibleName(u"Text of the note"_s);
     m_field->setToolTip(u"Return sets the text. Esc discards the note. Shift+M afterwards saves it with the run."_s);
-    QRectF at(view->axis().left + 20, 60, 1, 1);
+    QRectF at(view->scene().axis.left + 20, 60, 1, 1);
     const ViewState& state = *m_workspace.viewState();
     if (const auto rect = view->rectOf(state.selected()))
         at = *rect;
     else if (!state.areas().empty())
-        at.moveLeft(view->axis().toX(state.areas().front().range.begin));
-    const int left = std::clamp(static_cast<int>(at.left()), static_cast<int>(view->axis().left),
-                                std::max(static_cast<int>(view->axis().left), view->width() - wide - gap));
+        at.moveLeft(view->scene().axis.toX(state.areas().front().range.begin));
+    const int left = std::clamp(static_cast<int>(at.left()), static_cast<int>(view->scene().axis.left),
+                                std::max(static_cast<int>(view->scene().axis.left), view->width() - wide - gap));
     const int below = static_cast<int>(at.bottom()) + gap;
     m_field->setGeometry(
         left, below + high < view->height() ? below : std::max(0, static_cast<int>(at.top()) - gap - high), wide, high);
@@ -521,9 +500,7 @@ bool NotesController::eventFilter(QObject* watched, QEvent* event)
 std::vector<ShowEntry> NotesController::showTable()
 {
     return {
-        {.name = "notes",
-         .at = 120,
-         .view = [](const ShowRequest& request) { request.workspace.actions()["notesList"]->trigger(); }},
+        {"notes", 120, [](const ShowRequest& request) { request.workspace.actions()["notesList"]->trigger(); }},
     };
 }
 

@@ -22,7 +22,7 @@ class QLineEdit;
 
 namespace stagewright {
 
-class FlagsOverlay;
+class NotesOverlay;
 class NotesPanel;
 
 class NotesController : public Feature, public NoteKeeping {
@@ -49,7 +49,7 @@ public:
     bool settled() const override { return m_reading == 0 && m_writing == 0; }
 
     void refresh(); // flags and list, of the pictures shown now
-    FlagsOverlay* flags() { return m_flags; }
+    NotesOverlay* flags() { return m_flags; }
 
 private:
     class Change;
@@ -66,7 +66,7 @@ private:
     void answered(bool kept); // closes the field; its text becomes the temporary note's, or the note is dropped
     bool eventFilter(QObject* watched, QEvent* event) override;
 
-    FlagsOverlay* m_flags;
+    NotesOverlay* m_flags;
     NotesPanel* m_panel;
     QDockWidget* m_dock;
     QUndoStack m_undo;

@@ -55,29 +55,15 @@ QString freePath(const QString& path)
 std::vector<ActionEntry> RecordController::actionTable()
 {
     return {
-        {.id = "record",
-         .group = ActionGroup::ScheduleRecord,
-         .text = u"&Record…"_s,
-         .button = u"Record…"_s,
-         .keys = "Ctrl+R",
-         .tool = 12,
-         .tooltip = u"Trains for real under one or several schedules and records what happens"_s,
-         .needs = Needs::Nothing,
-         .missing = u"A recording is running."_s},
-        {.id = "cancelRecording",
-         .group = ActionGroup::ScheduleRecord,
-         .text = u"&Cancel the recording"_s,
-         .tooltip = u"Stops; complete steps are kept"_s,
-         .needs = Needs::Nothing,
-         .missing = u"Nothing is being recorded."_s},
-        {.id = "runEdited",
-         .group = ActionGroup::ScheduleEdit,
-         .at = 40,
-         .text = u"R&un the edited schedule"_s,
-         .keys = "Ctrl+Return",
-         .tooltip = u"Trains it for real and compares it with the original"_s,
-         .needs = Needs::Editing,
-         .missing = u"Needs a valid order and no running recording."_s},
+        item("record", ActionGroup::ScheduleRecord, u"&Record…"_s, "Ctrl+R",
+             u"Trains for real under one or several schedules and records what happens"_s,
+             {.button = u"Record…"_s, .tool = 12, .needs = Needs::Nothing, .missing = u"A recording is running."_s}),
+        item("cancelRecording", ActionGroup::ScheduleRecord, u"&Cancel the recording"_s, {},
+             u"Stops; complete steps are kept"_s,
+             {.needs = Needs::Nothing, .missing = u"Nothing is being recorded."_s}),
+        item("runEdited", ActionGroup::ScheduleEdit, u"R&un the edited schedule"_s, "Ctrl+Return",
+             u"Trains it for real and compares it with the original"_s,
+             {.at = 40, .needs = Needs::Editing, .missing = u"Needs a valid order and no running recording."_s}),
     };
 }
 

@@ -11,7 +11,7 @@
 #include "widgets/literals.h"
 #include "widgets/panel/op_query.h"
 #include "widgets/search/find_field.h"
-#include "widgets/search/finds_overlay.h"
+#include "widgets/search/search_overlay.h"
 #include "widgets/search/search_panel.h"
 #include "widgets/timeline/timeline_view.h"
 
@@ -53,32 +53,17 @@ std::vector<SearchHit> searchRun(const TimelinePanel& panel, const OpQuery& quer
 std::vector<ActionEntry> SearchController::actionTable()
 {
     return {
-        {.id = "find",
-         .group = ActionGroup::EditFind,
-         .text = u"&Find op"_s,
-         .keys = "Ctrl+F|/",
-         .tooltip = u"rank:2 mb:5 B"_s},
-        {.id = "findNext",
-         .group = ActionGroup::EditFind,
-         .text = u"Find &next"_s,
-         .keys = "F3|Ctrl+G",
-         .tooltip = u"Enter in the search field"_s},
-        {.id = "findPrevious",
-         .group = ActionGroup::EditFind,
-         .text = u"Find pre&vious"_s,
-         .keys = "Shift+F3|Ctrl+Shift+G",
-         .tooltip = u"Shift+Enter in the search field"_s},
-        {.id = "searchList",
-         .group = ActionGroup::ViewLists,
-         .text = u"Search &results"_s,
-         .keys = "Ctrl+Shift+F",
-         .tooltip = u"The search results in a list"_s,
-         .checkable = true},
+        item("find", ActionGroup::EditFind, u"&Find op"_s, "Ctrl+F|/", u"rank:2 mb:5 B"_s),
+        item("findNext", ActionGroup::EditFind, u"Find &next"_s, "F3|Ctrl+G", u"Enter in the search field"_s),
+        item("findPrevious", ActionGroup::EditFind, u"Find pre&vious"_s, "Shift+F3|Ctrl+Shift+G",
+             u"Shift+Enter in the search field"_s),
+        item("searchList", ActionGroup::ViewLists, u"Search &results"_s, "Ctrl+Shift+F",
+             u"The search results in a list"_s, {.checkable = true}),
     };
 }
 
 SearchController::SearchController(Workspace& workspace)
-    : Feature(workspace), m_overlay(new FindsOverlay(this)), m_panel(new SearchPanel),
+    : Feature(workspace), m_overlay(new SearchOverlay(this)), m_panel(new SearchPanel),
       m_dock(makeBottomDock(workspace, u"searchDock"_s, u"Search results"_s, m_panel, workspace.actions()["searchList"],
                             [this] { m_panel->table()->setFocus(); })),
       m_searching(workspace.jobs())
@@ -138,12 +123,7 @@ bool SearchController::eventFilter(QObject* watched, QEvent* event)
     return Feature::eventFilter(watched, event);
 }
 
-FeatureParts SearchController::parts()
-{
-    FeatureParts parts;
-    parts.docks = {{m_dock}};
-    return parts;
-}
+FeatureParts SearchController::parts() { return {.docks = {{m_dock}}}; }
 
 void SearchController::mark(std::shared_ptr<const std::vector<SpanId>> spans, std::vector<Nanos> moments)
 {
@@ -288,9 +268,7 @@ void SearchController::go(int row)
 std::vector<ShowEntry> SearchController::showTable()
 {
     return {
-        {.name = "search",
-         .at = 130,
-         .view = [](const ShowRequest& request) { request.workspace.actions()["searchList"]->trigger(); }},
+        {"search", 130, [](const ShowRequest& request) { request.workspace.actions()["searchList"]->trigger(); }},
     };
 }
 

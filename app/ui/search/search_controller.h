@@ -17,7 +17,7 @@ class QDockWidget;
 
 namespace stagewright {
 
-class FindsOverlay;
+class SearchOverlay;
 class SearchPanel;
 
 class SearchController : public Feature, public OpFinding {
@@ -35,7 +35,7 @@ public:
     bool searching() const { return m_searching.running(); }
     const std::vector<SearchHit>& hits() const;
     SearchPanel* panel() { return m_panel; }
-    const FindsOverlay& overlay() const { return *m_overlay; }
+    const SearchOverlay& overlay() const { return *m_overlay; }
     QDockWidget* dock() { return m_dock; }
 
 protected:
@@ -48,7 +48,7 @@ private:
     void walk(bool backward);
     bool ofPart() const; // of a run read in parts: one step was searched
 
-    FindsOverlay* m_overlay;
+    SearchOverlay* m_overlay;
     SearchPanel* m_panel;
     QDockWidget* m_dock;
     QString m_query; // of the hits

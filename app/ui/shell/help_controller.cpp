@@ -12,13 +12,8 @@ namespace stagewright {
 std::vector<ActionEntry> HelpController::actionTable()
 {
     return {
-        {.id = "keys",
-         .group = ActionGroup::HelpKeys,
-         .at = 0,
-         .text = u"&Keys"_s,
-         .keys = "?|F1",
-         .tooltip = u"Shows every shortcut"_s},
-        {.id = "about", .group = ActionGroup::HelpAbout, .text = u"&About Stagewright"_s},
+        item("keys", ActionGroup::HelpKeys, u"&Keys"_s, "?|F1", u"Shows every shortcut"_s, {.at = 0}),
+        item("about", ActionGroup::HelpAbout, u"&About Stagewright"_s),
     };
 }
 

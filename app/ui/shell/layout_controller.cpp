@@ -22,14 +22,10 @@ QString nameOf(ActionId id) { return QString::fromLatin1(id); }
 std::vector<ActionEntry> LayoutController::actionTable()
 {
     return {
-        {.id = "saveLayout",
-         .group = ActionGroup::Layouts,
-         .text = u"&Save this layout…"_s,
-         .tooltip = u"Saves lists, panels, their sizes and switches under a name"_s},
-        {.id = "resetLayout",
-         .group = ActionGroup::Layouts,
-         .text = u"&Reset the layout"_s,
-         .tooltip = u"Restores the default lists and panels"_s},
+        item("saveLayout", ActionGroup::Layouts, u"&Save this layout…"_s, {},
+             u"Saves lists, panels, their sizes and switches under a name"_s),
+        item("resetLayout", ActionGroup::Layouts, u"&Reset the layout"_s, {},
+             u"Restores the default lists and panels"_s),
     };
 }
 

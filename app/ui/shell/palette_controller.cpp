@@ -49,11 +49,8 @@ QStringList usedLately() { return QSettings().value(u"palette/used"_s).toStringL
 std::vector<ActionEntry> PaletteController::actionTable()
 {
     return {
-        {.id = "palette",
-         .group = ActionGroup::EditFind,
-         .text = u"Comman&d palette…"_s,
-         .keys = "Ctrl+Shift+P",
-         .tooltip = u"Finds any action, run, schedule, file or op by a few letters of its name"_s},
+        item("palette", ActionGroup::EditFind, u"Comman&d palette…"_s, "Ctrl+Shift+P",
+             u"Finds any action, run, schedule, file or op by a few letters of its name"_s),
     };
 }
 

@@ -61,16 +61,11 @@ RunRef SessionController::refOf(const QVariant& value) const
 std::vector<ActionEntry> SessionController::actionTable()
 {
     return {
-        {.id = "newWindow",
-         .group = ActionGroup::FileWindow,
-         .text = u"&New window"_s,
-         .keys = "Ctrl+Shift+O",
-         .tooltip = u"Opens another window with its own view"_s},
-        {.id = "moveToWindow",
-         .group = ActionGroup::FileWindow,
-         .text = u"&Move the run to a new window"_s,
-         .tooltip = u"Shows this run in its own window; this window shows the next run"_s},
-        {.id = "quit", .group = ActionGroup::FileQuit, .text = u"&Quit"_s, .keys = "Ctrl+Q"},
+        item("newWindow", ActionGroup::FileWindow, u"&New window"_s, "Ctrl+Shift+O",
+             u"Opens another window with its own view"_s),
+        item("moveToWindow", ActionGroup::FileWindow, u"&Move the run to a new window"_s, {},
+             u"Shows this run in its own window; this window shows the next run"_s),
+        item("quit", ActionGroup::FileQuit, u"&Quit"_s, "Ctrl+Q"),
     };
 }
 

@@ -68,12 +68,8 @@ QueryTables tablesOf(const RunFile& file)
 std::vector<ActionEntry> SqlController::actionTable()
 {
     return {
-        {.id = "sqlConsole",
-         .group = ActionGroup::AnalyseQuery,
-         .text = u"S&QL console"_s,
-         .keys = ":",
-         .tooltip = u"Queries the run file in SQL and shows rows on the timeline"_s,
-         .checkable = true},
+        item("sqlConsole", ActionGroup::AnalyseQuery, u"S&QL console"_s, ":",
+             u"Queries the run file in SQL and shows rows on the timeline"_s, {.checkable = true}),
     };
 }
 
@@ -106,12 +102,7 @@ SqlController::SqlController(Workspace& workspace)
             [this] { m_workspace.actions()["sqlConsole"]->setEnabled(m_workspace.shown().view() != nullptr); });
 }
 
-FeatureParts SqlController::parts()
-{
-    FeatureParts parts;
-    parts.docks = {{m_dock, Qt::BottomDockWidgetArea, false}};
-    return parts;
-}
+FeatureParts SqlController::parts() { return {.docks = {{m_dock, Qt::BottomDockWidgetArea, false}}}; }
 
 void SqlController::open()
 {
@@ -597,7 +588,7 @@ void showConsole(const ShowRequest& request)
 std::vector<ShowEntry> SqlController::showTable()
 {
     return {
-        {.name = "sql", .at = 110, .view = &showConsole},
+        {"sql", 110, &showConsole},
     };
 }
 

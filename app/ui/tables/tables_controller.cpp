@@ -14,14 +14,10 @@ namespace stagewright {
 std::vector<ActionEntry> TablesController::actionTable()
 {
     return {
-        {.id = "tables",
-         .group = ActionGroup::AnalyseTools,
-         .at = 40,
-         .text = u"&Tables"_s,
-         .keys = "Ctrl+Alt+T",
-         .tooltip = u"Every table of the report of the step shown, as report --table prints them; choosing a row "
-                    "goes to its op"_s,
-         .checkable = true},
+        item("tables", ActionGroup::AnalyseTools, u"&Tables"_s, "Ctrl+Alt+T",
+             u"Every table of the report of the step shown, as report --table prints them; choosing a row "
+             "goes to its op"_s,
+             {.at = 40, .checkable = true}),
     };
 }
 
@@ -92,10 +88,8 @@ void showKernelClasses(const ShowRequest& request)
 std::vector<ShowEntry> TablesController::showTable()
 {
     return {
-        {.name = "tables", .at = 320, .view = &showKernelClasses},
-        {.name = "curves",
-         .at = 330,
-         .view = [](const ShowRequest& request) { openPanel(request).choose(u"loss_curves"_s); }},
+        {"tables", 320, &showKernelClasses},
+        {"curves", 330, [](const ShowRequest& request) { openPanel(request).choose(u"loss_curves"_s); }},
     };
 }
 

@@ -5,6 +5,7 @@
 
 #include <map>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <QAction>
@@ -84,8 +85,8 @@ enum class Needs {
 };
 
 struct ActionEntry { // {}: tables name some members, and the others need a value of their own
-    ActionId id;
-    ActionGroup group;
+    ActionId id{};
+    ActionGroup group{};
     int at = 1000;     // place in its group; equal ones in the order of features.def, then of the table
     bool line = false; // a separator before it, within its group
     QString text{};    // in menus, with mnemonic
@@ -97,6 +98,18 @@ struct ActionEntry { // {}: tables name some members, and the others need a valu
     Needs needs = Needs::Run;
     QString missing{}; // why it is disabled although what it needs is there; empty: it depends on what is shown
 };
+
+// A row of a table: what most actions say, then the rest by name.
+inline ActionEntry item(ActionId id, ActionGroup group, QString text, QString keys = {}, QString tooltip = {},
+                        ActionEntry rest = {})
+{
+    rest.id = id;
+    rest.group = group;
+    rest.text = std::move(text);
+    rest.keys = std::move(keys);
+    rest.tooltip = std::move(tooltip);
+    return rest;
+}
 
 class Actions : public QObject {
     Q_OBJECT

@@ -15,12 +15,7 @@ DockOfStep::DockOfStep(Workspace& workspace, const QString& name, const QString&
     connect(&workspace.shown(), &Shown::modeChanged, this, &DockOfStep::refresh);
 }
 
-FeatureParts DockOfStep::parts()
-{
-    FeatureParts parts;
-    parts.docks = {{m_dock}};
-    return parts;
-}
+FeatureParts DockOfStep::parts() { return {.docks = {{m_dock}}}; }
 
 void DockOfStep::refresh()
 {

@@ -24,10 +24,10 @@ struct FeatureParts {
         Qt::DockWidgetArea area = Qt::BottomDockWidgetArea;
         bool tabbed = true; // with the others of the area
     };
-    std::vector<Dock> docks;
-    std::vector<QWidget*> pages;  // in place of the views
-    std::vector<QWidget*> panels; // in the column at the right, in place of the figures
-    QWidget* firstPage = nullptr; // shown while there is no run
+    std::vector<Dock> docks{};
+    std::vector<QWidget*> pages{};  // in place of the views
+    std::vector<QWidget*> panels{}; // in the column at the right, in place of the figures
+    QWidget* firstPage = nullptr;   // shown while there is no run
 };
 
 class Feature : public QObject {

@@ -1,4 +1,4 @@
-#include "widgets/compare/difference_overlay.h"
+#include "widgets/compare/compare_overlay.h"
 
 #include <algorithm>
 
@@ -65,13 +65,13 @@ void paintDifference(QPainter& p, const TimelineScene& scene, const Theme& theme
 
 } // namespace
 
-void DifferenceOverlay::setShows(std::vector<bool> shows)
+void CompareOverlay::setShows(std::vector<bool> shows)
 {
     m_shows = std::move(shows);
     update();
 }
 
-void DifferenceOverlay::paint(QPainter& painter, const TimelineScene& scene, const Theme& theme) const
+void CompareOverlay::paint(QPainter& painter, const TimelineScene& scene, const Theme& theme) const
 {
     painter.setClipRect(scene.scrolledRect(), Qt::IntersectClip);
     for (std::size_t other = 1; other < scene.panels.size(); ++other)

@@ -1,4 +1,4 @@
-// FindsOverlay: the ops and moments that a search or a query found, marked on a timeline, also in exported pictures.
+// SearchOverlay: the ops and moments that a search or a query found, marked on a timeline, also in exported pictures.
 #pragma once
 
 #include <memory>
@@ -18,9 +18,9 @@ struct Finds {
     bool empty() const { return !hits && moments.empty(); }
 };
 
-class FindsOverlay : public QObject, public Overlay {
+class SearchOverlay : public QObject, public Overlay {
 public:
-    explicit FindsOverlay(QObject* parent) : QObject(parent), Overlay(OverlayLayer::Found) {}
+    explicit SearchOverlay(QObject* parent) : QObject(parent), Overlay(OverlayLayer::Found) {}
     void set(Finds finds); // of the run shown now: in another one the numbers of spans mean other ops
     const Finds& finds() const { return m_finds; }
     // O(rows in view × pixels × log hits).

@@ -1,4 +1,4 @@
-#include "widgets/notes/flags_overlay.h"
+#include "widgets/notes/notes_overlay.h"
 
 #include <algorithm>
 #include <optional>
@@ -32,7 +32,7 @@ std::optional<Place> flagPlace(const TimelineScene& scene, const NoteFlag& note,
         if (!rect || scene.isCovered(*rect, {note.panel, note.span})) return std::nullopt;
         place.foot = rect->topLeft() + QPointF(std::min(6.0, rect->width() / 2), 0);
     } else {
-        const int ranks = static_cast<int>(scene.panels[static_cast<std::size_t>(note.panel)]->ranks.size());
+        const int ranks = static_cast<int>(scene.panel(note.panel).ranks.size());
         const int first = std::clamp(note.firstRank < 0 ? 0 : note.firstRank, 0, std::max(0, ranks - 1));
         const int last = std::clamp(note.firstRank < 0 ? ranks - 1 : note.lastRank, first, std::max(first, ranks - 1));
         double top = 0, bottom = 0;
@@ -112,20 +112,20 @@ void paintNote(QPainter& p, const TimelineScene& scene, const Theme& theme, cons
 
 } // namespace
 
-void FlagsOverlay::set(std::vector<NoteFlag> flags)
+void NotesOverlay::set(std::vector<NoteFlag> flags)
 {
     m_flags = std::move(flags);
     update();
 }
 
-void FlagsOverlay::paint(QPainter& painter, const TimelineScene& scene, const Theme& theme) const
+void NotesOverlay::paint(QPainter& painter, const TimelineScene& scene, const Theme& theme) const
 {
     for (const bool chosen : {false, true})
         for (const NoteFlag& note : m_flags)
             if (note.chosen == chosen) paintNote(painter, scene, theme, note);
 }
 
-const NoteFlag* FlagsOverlay::flagAt(QPointF point) const
+const NoteFlag* NotesOverlay::flagAt(QPointF point) const
 {
     const QFontMetricsF metrics(fontOf(FontRole::Small));
     const NoteFlag* found = nullptr;
@@ -138,7 +138,7 @@ const NoteFlag* FlagsOverlay::flagAt(QPointF point) const
     return found;
 }
 
-std::optional<OverlayHit> FlagsOverlay::hit(const OverlayPress& press)
+std::optional<OverlayHit> NotesOverlay::hit(const OverlayPress& press)
 {
     const NoteFlag* flag = press.button == Qt::LeftButton ? flagAt(press.at) : nullptr;
     if (flag == nullptr) return std::nullopt;
@@ -147,7 +147,7 @@ std::optional<OverlayHit> FlagsOverlay::hit(const OverlayPress& press)
     return hit;
 }
 
-CardText FlagsOverlay::describe(QPointF at) const
+CardText NotesOverlay::describe(QPointF at) const
 {
     CardText card;
     if (const NoteFlag* flag = flagAt(at)) {

@@ -1,4 +1,4 @@
-// ExplanationOverlay: what an explanation marks on the first panel of a timeline: gaps of one cause, the gap being explained
+// GapsOverlay: what an explanation marks on the first panel of a timeline: gaps of one cause, the gap being explained
 // with the chain of ops back to its root, and how much slack each op has. Times are axis time.
 #pragma once
 
@@ -27,9 +27,9 @@ struct TimelineNotes {               // immutable, shared
     Nanos mostSlack = 0;
 };
 
-class ExplanationOverlay : public QObject, public Overlay {
+class GapsOverlay : public QObject, public Overlay {
 public:
-    explicit ExplanationOverlay(QObject* parent) : QObject(parent), Overlay(OverlayLayer::Explained) {}
+    explicit GapsOverlay(QObject* parent) : QObject(parent), Overlay(OverlayLayer::Explained) {}
     void set(std::shared_ptr<const TimelineNotes> notes); // of the panel shown now, not of later ones; null: none
     std::shared_ptr<const TimelineNotes> notes() const;   // null: none are shown
     void paint(QPainter& painter, const TimelineScene& scene, const Theme& theme) const override;

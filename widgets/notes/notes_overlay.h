@@ -1,4 +1,4 @@
-// FlagsOverlay: users' notes as flags with text on a timeline, also in exported pictures. Times are axis time.
+// NotesOverlay: users' notes as flags with text on a timeline, also in exported pictures. Times are axis time.
 #pragma once
 
 #include <optional>
@@ -23,10 +23,10 @@ struct NoteFlag {
     bool chosen = false;
 };
 
-class FlagsOverlay : public QObject, public Overlay {
+class NotesOverlay : public QObject, public Overlay {
     Q_OBJECT
 public:
-    explicit FlagsOverlay(QObject* parent) : QObject(parent), Overlay(OverlayLayer::Noted) {}
+    explicit NotesOverlay(QObject* parent) : QObject(parent), Overlay(OverlayLayer::Noted) {}
     void set(std::vector<NoteFlag> flags);
     const std::vector<NoteFlag>& flags() const { return m_flags; }
     const NoteFlag* flagAt(QPointF point) const; // the topmost with its flag there; null: none

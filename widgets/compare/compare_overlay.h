@@ -1,4 +1,4 @@
-// DifferenceOverlay: what each compared run saves or costs against the first, as a band between their ends, also in exported
+// CompareOverlay: what each compared run saves or costs against the first, as a band between their ends, also in exported
 // pictures.
 #pragma once
 
@@ -10,9 +10,9 @@
 
 namespace stagewright {
 
-class DifferenceOverlay : public QObject, public Overlay {
+class CompareOverlay : public QObject, public Overlay {
 public:
-    explicit DifferenceOverlay(QObject* parent) : QObject(parent), Overlay(OverlayLayer::Compared) {}
+    explicit CompareOverlay(QObject* parent) : QObject(parent), Overlay(OverlayLayer::Compared) {}
     // Per panel after the first: its change exceeds the noise; otherwise the band says so. Absent: it does.
     void setShows(std::vector<bool> shows);
     void paint(QPainter& painter, const TimelineScene& scene, const Theme& theme) const override;

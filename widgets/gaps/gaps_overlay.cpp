@@ -1,4 +1,4 @@
-#include "widgets/explain/explanation_overlay.h"
+#include "widgets/gaps/gaps_overlay.h"
 
 #include <algorithm>
 #include <cmath>
@@ -112,7 +112,7 @@ void paintChain(QPainter& p, const TimelineScene& scene, const Theme& theme, con
 
 } // namespace
 
-void ExplanationOverlay::set(std::shared_ptr<const TimelineNotes> notes)
+void GapsOverlay::set(std::shared_ptr<const TimelineNotes> notes)
 {
     m_notes = std::move(notes);
     m_panel.reset();
@@ -120,13 +120,13 @@ void ExplanationOverlay::set(std::shared_ptr<const TimelineNotes> notes)
     update();
 }
 
-std::shared_ptr<const TimelineNotes> ExplanationOverlay::notes() const
+std::shared_ptr<const TimelineNotes> GapsOverlay::notes() const
 {
     const bool shown = view() != nullptr && !view()->panels().empty() && view()->panels().front() == m_panel.lock();
     return shown ? m_notes : nullptr;
 }
 
-void ExplanationOverlay::paint(QPainter& painter, const TimelineScene& scene, const Theme& theme) const
+void GapsOverlay::paint(QPainter& painter, const TimelineScene& scene, const Theme& theme) const
 {
     if (!m_notes || scene.panels.empty() || scene.panels.front() != m_panel.lock()) return;
     paintSlack(painter, scene, theme, *m_notes);

@@ -1,4 +1,4 @@
-#include "widgets/search/finds_overlay.h"
+#include "widgets/search/search_overlay.h"
 
 #include <algorithm>
 #include <cmath>
@@ -56,7 +56,7 @@ void paintFinds(QPainter& p, const TimelineScene& scene, const Theme& theme, con
 
 } // namespace
 
-void FindsOverlay::set(Finds finds)
+void SearchOverlay::set(Finds finds)
 {
     m_finds = std::move(finds);
     m_timeline.reset();
@@ -65,7 +65,7 @@ void FindsOverlay::set(Finds finds)
     update();
 }
 
-void FindsOverlay::paint(QPainter& painter, const TimelineScene& scene, const Theme& theme) const
+void SearchOverlay::paint(QPainter& painter, const TimelineScene& scene, const Theme& theme) const
 {
     if (m_finds.empty() || m_finds.panel >= static_cast<int>(scene.panels.size()) ||
         scene.panel(m_finds.panel).timeline != m_timeline.lock())
