@@ -181,7 +181,7 @@ def label_optimizers(recording, patches):
         ]
         if not owners:  # it has copies of its own
             owners = list(recording.stages)
-        return owners[0] if len(owners) == 1 else None  # of several: the time is no single stage's
+        return owners[0] if len(owners) == 1 else None  # the time of several is not one stage's
 
     def begin(optimizer, *_):
         stage = stage_of(optimizer) if recording.tracing and not recording.inside else None

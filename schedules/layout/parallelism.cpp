@@ -142,11 +142,7 @@ CostModel pipelineCosts(const Schedule& schedule, const ModelPreset& model, cons
         const double forward = layers * (layer.forward + 2 * layer.reduce) + head;
         const double again = layers * (layer.recompute + layer.recomputeReduce);
         const double input = forward + again, weight = layers * layer.forward + head;
-        out.setDuration(OpKind::Forward, stage, nanos(forward));
-        out.setDuration(OpKind::Recompute, stage, nanos(forward));
-        out.setDuration(OpKind::InputGrad, stage, nanos(input));
-        out.setDuration(OpKind::WeightGrad, stage, nanos(weight));
-        out.setDuration(OpKind::Backward, stage, nanos(input + weight));
+        out.setPasses(stage, nanos(forward), nanos(input), nanos(weight));
         StageMemory& memory = out.memory[static_cast<std::size_t>(stage)];
         memory.activation = std::llround(layers * keptOf(model, way, way.kept, way.sequence));
         memory.boundary = std::llround(messageOf(model, way));

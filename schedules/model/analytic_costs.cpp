@@ -166,11 +166,7 @@ Result<CostModel> analyticCosts(const Schedule& schedule, const AnalyticCosts& c
         const Nanos input = nanos(stageFlops(OpKind::InputGrad, shape), 2 * parameters + 2 * activation);
         const Nanos weight = nanos(stageFlops(OpKind::WeightGrad, shape), 4 * parameters + n * 32 * sbh);
         const Nanos forward = nanos(stageFlops(OpKind::Forward, shape), 2 * parameters + activation);
-        out.setDuration(OpKind::Forward, stage, forward);
-        out.setDuration(OpKind::Recompute, stage, forward);
-        out.setDuration(OpKind::InputGrad, stage, input);
-        out.setDuration(OpKind::WeightGrad, stage, weight);
-        out.setDuration(OpKind::Backward, stage, input + weight);
+        out.setPasses(stage, forward, input, weight);
         out.setDuration(OpKind::Optimizer, stage, nanos(0, 28 * parameters)); // reads 16 bytes a parameter, writes 12
         StageMemory& memory = out.memory[static_cast<std::size_t>(stage)];
         memory.activation = std::llround(activation);

@@ -116,6 +116,15 @@ Nanos CostModel::duration(OpKind kind, int stage, int rank) const
     return index < byStage.size() ? byStage[index] : 0;
 }
 
+void CostModel::setPasses(int stage, Nanos forward, Nanos input, Nanos weight)
+{
+    setDuration(OpKind::Forward, stage, forward);
+    setDuration(OpKind::Recompute, stage, forward);
+    setDuration(OpKind::InputGrad, stage, input);
+    setDuration(OpKind::WeightGrad, stage, weight);
+    setDuration(OpKind::Backward, stage, input + weight);
+}
+
 void CostModel::setDuration(OpKind kind, int stage, Nanos duration)
 {
     auto& byStage = m_byStage[static_cast<std::size_t>(kind)];

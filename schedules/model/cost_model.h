@@ -118,8 +118,9 @@ public:
     Nanos reduction(int stage, int rank) const { return duration(OpKind::ReduceGrad, stage, rank); }
     void setGather(int stage, Nanos nanos) { setDuration(OpKind::Unshard, stage, nanos); }
     void setReduction(int stage, Nanos nanos) { setDuration(OpKind::ReduceGrad, stage, nanos); }
-    void setDuration(OpKind kind, int stage, Nanos duration);           // on every rank
-    void setDuration(OpKind kind, int stage, int rank, Nanos duration); // on one rank (stage copies, slow devices)
+    void setDuration(OpKind kind, int stage, Nanos duration);            // on every rank
+    void setPasses(int stage, Nanos forward, Nanos input, Nanos weight); // F and R, I, W, and B of both
+    void setDuration(OpKind kind, int stage, int rank, Nanos duration);  // on one rank (stage copies, slow devices)
     bool hasRankDurations() const { return !m_onRank.empty(); }
 
     // Microbatches that differ in time from the stage's others; for stage copies the microbatch determines the rank.

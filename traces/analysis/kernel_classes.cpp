@@ -84,7 +84,7 @@ Result<AnalysisRows> classRows(const StepContext& context)
         out.ops.push_back(time.longestSpan);
         if (time.of == KernelClass::Other && share(time) > 0.1) // so that nobody takes the classes for the whole
             out.sentence += fmt::format("; {} of the kernels' time has names that no rule of the classes matches",
-                                       formatPercent(share(time)));
+                                        formatPercent(share(time)));
     }
     return out;
 }

@@ -32,7 +32,7 @@ struct BuiltInText {
 };
 const std::vector<BuiltInText>& builtInLessons();
 std::string_view builtInGlossary();
-std::string_view builtInTemplate();             // of a lesson called NAME
+std::string_view builtInTemplate();              // of a lesson called NAME
 std::string lessonTemplate(std::string_view id); // of that one
 
 } // namespace stagewright::lessons

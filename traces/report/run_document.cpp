@@ -180,10 +180,8 @@ void addFigures(Document& document, const Run& run, const RunReport& report, std
     cap.value = report.memoryCap ? static_cast<double>(*report.memoryCap) : std::nan("");
     cap.words = units.memoryText(report.memoryCap);
     for (Figure& figure : trainingFigures(run, report.step)) section.add(std::move(figure));
-    for (auto& [title, words] :
-         std::initializer_list<std::pair<const char*, std::string>>{{"BLAS", blasText(run, report.step)},
-                                                                    {"Processes", processesText(run)},
-                                                                    {"Network", networkText(run)}})
+    for (auto& [title, words] : std::initializer_list<std::pair<const char*, std::string>>{
+             {"BLAS", blasText(run, report.step)}, {"Processes", processesText(run)}, {"Network", networkText(run)}})
         if (!words.empty()) section.add(wordsFigure(title, words));
 
     for (Figure& figure : figures) {

@@ -1,8 +1,6 @@
-// A document as Markdown: sections under headings, figures as a list, tables with pipes, plots and the timeline as text
-// in a block of code.
-#include <algorithm>
+#include "app/cli/text/document_markdown.h"
 
-#include "app/cli/text/document_text.h"
+#include <algorithm>
 
 namespace stagewright::document {
 

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "app/cli/text/document_markdown.h"
 #include "app/cli/text/table.h"
 
 namespace stagewright::document {

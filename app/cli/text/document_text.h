@@ -23,7 +23,6 @@ std::string shortened(const std::string& name); // to 56 characters, with an ell
 
 namespace document {
 std::string plotText(const Plot& plot); // a line of blocks for each series; "" where it is empty
-std::string markdownOf(const Document& document, const DocumentTextOptions& options);
 } // namespace document
 
 } // namespace stagewright

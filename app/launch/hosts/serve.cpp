@@ -402,7 +402,10 @@ void HostServer::pumpCall()
 Result<void> HostServer::run()
 {
     ::signal(SIGPIPE, SIG_IGN);
-    answer({{"hello", "stagewright"}, {"protocol", linkProtocol}, {"version", programVersion()}, {"commit", programCommit()}});
+    answer({{"hello", "stagewright"},
+            {"protocol", linkProtocol},
+            {"version", programVersion()},
+            {"commit", programCommit()}});
     while (!m_line.gone()) {
         pollfd in{m_in, POLLIN, 0};
         const int ready = ::poll(&in, 1, m_job.empty() && !m_call ? 1000 : pollMs);

@@ -30,7 +30,7 @@ public:
 
 signals:
     void ended();
-    void told(); // the card says something else
+    void cardChanged(); // the card says something else
 
 private:
     void dragged(int rank, int from, int toRank, int to);

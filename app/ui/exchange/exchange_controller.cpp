@@ -8,9 +8,9 @@
 #include <QFileDialog>
 #include <QFileInfo>
 
-#include "app/version/version.h"
 #include "app/ui/workspace/banner.h"
 #include "app/ui/workspace/workspace.h"
+#include "app/version/version.h"
 #include "widgets/edit/schedule_editor.h"
 #include "widgets/export/format_dialog.h"
 #include "widgets/literals.h"

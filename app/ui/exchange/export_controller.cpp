@@ -12,10 +12,10 @@
 #include <QStackedWidget>
 #include <QStatusBar>
 
-#include "app/version/version.h"
 #include "app/ui/workspace/banner.h"
 #include "app/ui/workspace/offers.h"
 #include "app/ui/workspace/workspace.h"
+#include "app/version/version.h"
 #include "traces/export/html_report.h"
 #include "traces/format/atomic_file.h"
 #include "widgets/background.h"

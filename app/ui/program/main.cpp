@@ -15,9 +15,9 @@
 #include "app/ui/shell/appearance.h"
 #include "app/ui/shell/main_window.h"
 #include "app/ui/shell/window_set.h"
-#include "app/version/version.h"
 #include "app/ui/workspace/offers.h"
 #include "app/ui/workspace/workspace.h"
+#include "app/version/version.h"
 #include "schedules/base/standard_streams.h"
 #include "widgets/literals.h"
 

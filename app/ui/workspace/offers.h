@@ -70,7 +70,7 @@ public:
     virtual void setTray(bool shown, bool placesAll) = 0;
     // A lesson keeps the order: it is not saved for recovery, and not listed when edit mode is left.
     virtual void setKeptElsewhere(bool kept) = 0;
-    virtual void setMoves(bool on) = 0; // ops can be dragged; every edit begins so
+    virtual void setMoves(bool on) = 0; // ops can be dragged; every edit starts so
     virtual bool moves() const = 0;
 
 protected:

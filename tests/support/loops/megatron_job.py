@@ -3,7 +3,7 @@ from absent import *
 
 torch.cuda.current_device = lambda: torch.device("cpu")
 torch.cuda.synchronize = lambda *_: None
-for name in ("zeros", "empty", "ones", "tensor"):  # device="cuda" stands in them
+for name in ("zeros", "empty", "ones", "tensor"):  # they are called with device="cuda"
 
     def here(*arguments, made=getattr(torch, name), **keywords):
         if keywords.get("device") == "cuda":
