@@ -1,0 +1,345 @@
+#include "schedules/planner/problem.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <optional>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "schedules/base/foreign_json.h"
+#include "schedules/planner/inter_operator.h"
+#include "schedules/planner/job_packing.h"
+#include "schedules/planner/layer_strategies.h"
+#include "schedules/planner/model_cuts.h"
+#include "schedules/planner/uneven_devices.h"
+
+namespace stagewright {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Reads members by type; the first that is missing or of another type is the error.
+class Input {
+public:
+    explicit Input(const Json& json) : m_json(json) {}
+
+    const std::string& problem() const { return m_problem; }
+    bool has(const char* key) const { return m_json.contains(key); }
+
+    template <typename T>
+    T get(const char* key, std::optional<T> fallback = std::nullopt)
+    {
+        const auto found = m_json.find(key);
+        if (found == m_json.end()) {
+            if (!fallback && m_problem.empty()) m_problem = fmt::format("{} is missing", key);
+            return fallback.value_or(T());
+        }
+        return read<T>(*found, key);
+    }
+    const Json& list(const char* key)
+    {
+        static const Json none = Json::array();
+        const auto found = m_json.find(key);
+        if (found != m_json.end() && found->is_array()) return *found;
+        if (m_problem.empty()) m_problem = fmt::format("{} is not a list", key);
+        return none;
+    }
+    template <typename T>
+    T read(const Json& json, const char* key)
+    {
+        if constexpr (std::is_same_v<T, std::string>) {
+            if (json.is_string()) return json.get<std::string>();
+        } else if constexpr (std::is_same_v<T, bool>) {
+            if (json.is_boolean()) return json.get<bool>();
+        } else if constexpr (std::is_same_v<T, double>) {
+            if (json.is_number()) return json.get<double>();
+        } else {
+            if (json.is_number_integer() && json.get<std::int64_t>() >= std::numeric_limits<T>::min() &&
+                json.get<std::int64_t>() <= std::numeric_limits<T>::max())
+                return static_cast<T>(json.get<std::int64_t>());
+        }
+        if (m_problem.empty()) m_problem = fmt::format("{} is of another type", key);
+        return T();
+    }
+    template <typename T>
+    std::vector<T> all(const Json& json, const char* key)
+    {
+        std::vector<T> out;
+        if (!json.is_array() && m_problem.empty()) m_problem = fmt::format("{} is not a list", key);
+        if (json.is_array())
+            for (const Json& one : json) out.push_back(read<T>(one, key));
+        return out;
+    }
+    template <typename T>
+    std::vector<T> all(const char* key)
+    {
+        return all<T>(list(key), key);
+    }
+    template <typename T>
+    std::vector<std::vector<T>> table(const char* key)
+    {
+        std::vector<std::vector<T>> out;
+        for (const Json& row : list(key)) out.push_back(all<T>(row, key));
+        return out;
+    }
+    void wrong(std::string what)
+    {
+        if (m_problem.empty()) m_problem = std::move(what);
+    }
+
+private:
+    const Json& m_json;
+    std::string m_problem;
+};
+
+using Solver = Result<Json> (*)(Input& in, const Progress& progress);
+
+// Nothing is solved where the input could not be read.
+Result<void> whole(const Input& in)
+{
+    if (in.problem().empty()) return {};
+    return fail(ErrorCode::Unreadable, "input: " + in.problem(), "see docs/planners.md");
+}
+
+Json orNull(const std::optional<double>& value) { return value ? Json(std::round(*value * 1e6) / 1e6) : Json(nullptr); }
+
+Result<Json> alpaInter(Input& in, const Progress& progress)
+{
+    InterOperatorProblem problem;
+    problem.layers = in.get<int>("layers");
+    problem.hosts = in.get<int>("hosts");
+    problem.perHost = in.get<int>("per_host");
+    problem.microbatches = in.get<std::int64_t>("microbatches");
+    for (const auto& mesh : in.table<int>("submeshes")) {
+        if (mesh.size() != 2)
+            in.wrong("a submesh is [hosts, devices of each]");
+        else
+            problem.submeshes.push_back({mesh[0], mesh[1]});
+    }
+    for (const auto& row : in.table<std::int64_t>("stages")) {
+        if (row.size() != 6)
+            in.wrong("a stage is [first layer, last, submesh, option, time, successors]");
+        else
+            problem.options.push_back({static_cast<int>(row[0]), static_cast<int>(row[1]), static_cast<int>(row[2]),
+                                       static_cast<int>(row[3]), row[4], row[5]});
+    }
+    STAGEWRIGHT_CHECK(whole(in));
+    STAGEWRIGHT_TRY(const auto plan, planInterOperator(problem, progress));
+    if (!plan) return Json{{"latency", nullptr}, {"plans", 0}};
+    Json stages = Json::array();
+    for (const StageOption& one : plan->stages) stages.push_back({one.first, one.last, one.submesh, one.option});
+    return Json{{"latency", plan->time}, {"plans", plan->plans}, {"plan", stages}, {"crossings", plan->crossings}};
+}
+
+Result<Json> layerwise(Input& in, const Progress&)
+{
+    LayerStrategyProblem problem{in.table<std::int64_t>("time"), in.table<std::int64_t>("memory"),
+                                 in.table<std::int64_t>("change"), in.get<std::int64_t>("budget")};
+    STAGEWRIGHT_CHECK(whole(in));
+    STAGEWRIGHT_TRY(const auto plan, chooseStrategies(problem));
+    if (!plan) return Json{{"time", nullptr}};
+    return Json{
+        {"time", plan->time}, {"memory", plan->memory}, {"choices", plan->choices}, {"strategies", plan->strategies}};
+}
+
+Json jsonOf(const std::optional<Partition>& partition)
+{
+    if (!partition) return nullptr;
+    return {{"largest", partition->largest}, {"splits", partition->ways}, {"split", partition->bounds}};
+}
+
+Result<Json> merakGraph(Input& in)
+{
+    std::vector<GraphNode> nodes;
+    std::vector<std::int64_t> costs;
+    for (const Json& one : in.list("nodes")) {
+        if (!one.is_object()) {
+            in.wrong("a node is not an object");
+            break;
+        }
+        Input node(one);
+        nodes.push_back(
+            {node.get<std::string>("name"), node.get<std::int64_t>("cost"), node.all<std::string>("inputs")});
+        costs.push_back(nodes.back().cost);
+        if (!node.problem().empty()) in.wrong(fmt::format("node {}: {}", nodes.size(), node.problem()));
+    }
+    const int parts = in.get<int>("p"), width = in.get<int>("width", 1);
+    STAGEWRIGHT_CHECK(whole(in));
+    const auto cuts = legalCuts(nodes, width);
+    const auto best = cuts.empty() && parts > 1 ? std::nullopt : divide(costs, parts, cuts);
+    return Json{{"cuts", cuts}, {"best", jsonOf(best)}};
+}
+
+Result<Json> merakRecompute(Input& in)
+{
+    RecomputeProblem problem;
+    problem.microbatches = in.get<int>("m");
+    problem.layers = in.all<std::int64_t>("layers");
+    problem.fixed = in.all<std::int64_t>("static");
+    problem.cap = in.all<std::int64_t>("cap");
+    problem.kept = in.get<std::int64_t>("A");
+    problem.input = in.get<std::int64_t>("a");
+    problem.forward = in.get<std::int64_t>("F");
+    problem.backward = in.get<std::int64_t>("B");
+    STAGEWRIGHT_CHECK(whole(in));
+    STAGEWRIGHT_TRY(const auto plan, planRecomputation(problem));
+    Json kept = Json::array();
+    for (const auto& one : plan.kept) kept.push_back(one ? Json(*one) : Json(nullptr));
+    return Json{{"kept", kept},
+                {"slowest_stage", plan.slowest ? Json(*plan.slowest) : Json(nullptr)},
+                {"full_recompute", plan.all}};
+}
+
+Result<Json> merak(Input& in, const Progress&)
+{
+    const auto kind = in.get<std::string>("kind");
+    STAGEWRIGHT_CHECK(whole(in));
+    if (kind == "graph") return merakGraph(in);
+    if (kind == "recompute") return merakRecompute(in);
+    if (kind == "partition") {
+        const auto items = in.all<std::int64_t>("items");
+        const int parts = in.get<int>("p");
+        STAGEWRIGHT_CHECK(whole(in));
+        const auto best = divide(items, parts);
+        return best ? jsonOf(best) : Json{{"largest", nullptr}};
+    }
+    if (kind == "step") {
+        const auto p = in.get<std::int64_t>("p"), m = in.get<std::int64_t>("m");
+        const double pass = in.get<double>("F") + in.get<double>("R") + in.get<double>("B");
+        STAGEWRIGHT_CHECK(whole(in));
+        const double step = static_cast<double>(m + p - 1) * pass;
+        return Json{{"plain", step}, {"closed_form", step}};
+    }
+    if (kind == "subpipe") {
+        const auto segments = in.get<std::int64_t>("segments");
+        const double compute = in.get<double>("compute"), reduce = in.get<double>("allreduce");
+        const double loss = in.get<double>("loss", 1.0);
+        if (segments < 0 || segments > 1'000'000) in.wrong("segments are 0 to 1000000");
+        STAGEWRIGHT_CHECK(whole(in));
+        const SubPipeline times = subPipeline(segments, compute, reduce, loss);
+        return Json{{"unsplit", times.unsplit}, {"split", std::round(times.split * 1e6) / 1e6}};
+    }
+    return fail(ErrorCode::Unreadable, fmt::format("input: kind is '{}'", kind),
+                "kinds are graph, partition, recompute, step, subpipe");
+}
+
+Result<Json> cephalo(Input& in, const Progress&)
+{
+    UnevenProblem problem;
+    problem.samples = in.get<int>("batch");
+    problem.state = in.get<double>("state");
+    problem.gap = in.get<double>("gap", 0.0);
+    problem.recompute = in.get<bool>("recompute", true);
+    if (in.get<std::string>("rule", "exact") == "aggregate") problem.fraction = in.get<double>("fraction", 0.75);
+    for (const Json& one : in.list("gpus")) {
+        if (!one.is_object()) {
+            in.wrong("a GPU is not an object");
+            break;
+        }
+        Input gpu(one);
+        problem.devices.push_back({gpu.get<double>("f1"), gpu.get<double>("f0"), gpu.get<double>("b1"),
+                                   gpu.get<double>("b0"), gpu.get<double>("a1"), gpu.get<double>("a0"),
+                                   gpu.get<double>("cap")});
+        if (!gpu.problem().empty()) in.wrong(fmt::format("GPU {}: {}", problem.devices.size(), gpu.problem()));
+    }
+    STAGEWRIGHT_CHECK(whole(in));
+    STAGEWRIGHT_TRY(const auto answer, planUneven(problem));
+    Json out{{"time", answer.best ? orNull(answer.best->time) : Json(nullptr)}};
+    if (answer.best) {
+        Json samples = Json::array(), picks = Json::array(), shares = Json::array();
+        for (const auto& pick : answer.best->picks) {
+            samples.push_back(pick.samples * pick.count);
+            picks.push_back({pick.samples, pick.count});
+        }
+        for (const double share : answer.best->shares) shares.push_back(orNull(share));
+        out["samples"] = samples;
+        out["picks"] = picks;
+        out["shares"] = shares;
+    }
+    out["even"] = orNull(answer.even);
+    out["speed"] = orNull(answer.speed);
+    return out;
+}
+
+std::string fraction(std::int64_t a, std::int64_t b)
+{
+    const std::int64_t common = std::gcd(a, b);
+    return b == common ? std::to_string(a / common) : fmt::format("{}/{}", a / common, b / common);
+}
+
+Result<Json> jigsaw(Input& in, const Progress& progress)
+{
+    Json out;
+    for (const char* key : {"jobs", "full"}) {
+        if (std::string_view(key) == "full" && !in.has("full")) continue;
+        const PackingProblem problem{in.get<int>("gpus"), in.table<std::int64_t>(key)};
+        STAGEWRIGHT_CHECK(whole(in));
+        STAGEWRIGHT_TRY(const auto packing, packJobs(problem, progress));
+        out[std::string_view(key) == "full" ? "full" : "partial"] = {
+            {"gang", packing.gang},
+            {"packed", packing.packed},
+            {"rotated_bound", fraction(packing.rotatedNumerator, packing.rotatedDenominator)},
+            {"utilisation", fraction(packing.work, packing.packed * problem.gpus)},
+            {"proven", packing.proven},
+            {"places", packing.places}};
+    }
+    return out;
+}
+
+struct Planner {
+    PlannerInfo info;
+    Solver solve;
+    const char* key; // of the answer: null where nothing fits; "": there is always a plan
+};
+constexpr auto planners = std::to_array<Planner>({
+    {{"alpa_inter", "Alpa: contiguous layers on submeshes of a cluster"}, alpaInter, "latency"},
+    {{"layerwise", "a strategy for each layer under a memory budget"}, layerwise, "time"},
+    {{"merak", "Merak: cuts of a model, partitions, recomputation by stage, tensor parallelism in halves"},
+     merak,
+     "slowest_stage"},
+    {{"cephalo", "Cephalo: samples, microbatches and state over unequal devices"}, cephalo, "time"},
+    {{"jigsaw", "Jigsaw: jobs with partial backward on shared GPUs"}, jigsaw, ""},
+});
+
+} // namespace
+
+std::span<const PlannerInfo> allPlanners()
+{
+    static const auto infos = [] {
+        std::array<PlannerInfo, planners.size()> out;
+        std::transform(planners.begin(), planners.end(), out.begin(), [](const Planner& one) { return one.info; });
+        return out;
+    }();
+    return infos;
+}
+
+Result<PlannerAnswer> solveProblem(std::string_view text, const Progress& progress)
+{
+    const Json json = readForeignJson<Json>(text);
+    if (!json.is_object() || !json.contains("program") || !json["program"].is_string() || !json.contains("input") ||
+        !json["input"].is_object())
+        return fail(ErrorCode::Unreadable, "it is not a problem: an object with program and input is expected",
+                    "see docs/planners.md");
+    const auto name = json["program"].get<std::string>();
+    std::string names;
+    for (const Planner& planner : planners) {
+        if (planner.info.program != name) {
+            names += fmt::format("{}{}", names.empty() ? "" : ", ", planner.info.program);
+            continue;
+        }
+        Input in(json["input"]);
+        STAGEWRIGHT_TRY(const auto answer, planner.solve(in, progress));
+        const auto value = answer.find(planner.key);
+        return PlannerAnswer{name, answer.dump(2), value == answer.end() || !value->is_null()};
+    }
+    return fail(ErrorCode::Unreadable, fmt::format("there is no planner '{}'", name.substr(0, 60)),
+                "known are " + names);
+}
+
+} // namespace stagewright

@@ -1,0 +1,21 @@
+# solve: the planners' list, a problem's optimum in text and JSON, one without a plan, and what is no problem.
+# shellcheck shell=bash
+run stagewright solve
+expect_code 0
+for program in alpa_inter layerwise merak cephalo jigsaw; do expect_out "^$program +"; done
+run stagewright solve "$ROOT/tests/data/planners/alpa_head_heavy.json"
+expect_code 0
+expect_out '"latency": 55360'
+run stagewright solve "$ROOT/tests/data/planners/cephalo_authors.json" -o answer.json --json
+expect_code 0
+expect_json cephalo program
+expect_that 'the authors'"'"' own figure' grep -q '"time": 342.296848' answer.json
+run stagewright solve "$ROOT/tests/data/planners/alpa_none.json"
+expect_code 1
+expect_err 'no plan fits'
+echo '{"program": "alpa"}' >wrong.json
+run stagewright solve wrong.json
+expect_code 3
+expect_err 'wrong.json: it is not a problem'
+run stagewright solve none.json
+expect_code 3
