@@ -42,7 +42,7 @@ struct InterOperatorPlan {
     int crossings = 0;      // boundaries that leave a host, at the best placement of the stages
 };
 
-// None: no plan fits. Usage: numbers that are no problem. Cancelled by the progress.
+// None: no plan fits. Usage: numbers out of range. Cancelled by the progress.
 Result<std::optional<InterOperatorPlan>> planInterOperator(const InterOperatorProblem& problem,
                                                            const Progress& progress = {});
 

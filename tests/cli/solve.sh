@@ -1,4 +1,4 @@
-# solve: the planners' list, a problem's optimum in text and JSON, one without a plan, and what is no problem.
+# solve: the planners' list, a problem's optimum in text and JSON, one without a plan, and files that hold none.
 # shellcheck shell=bash
 run stagewright solve
 expect_code 0

@@ -1,4 +1,4 @@
-// Planners of other systems: their optima against stored cases and against trying everything; what is no problem.
+// Planners of other systems: their optima against stored cases and against trying everything; files that hold none.
 #include <algorithm>
 #include <functional>
 #include <random>
