@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "schedules/model/kinds.h"
 #include "traces/analysis/kernels.h"
 #include "traces/analysis/launch_gaps.h"
@@ -113,6 +115,7 @@ document::Section totalsSection(const ReportTable& table)
     double whole = 0;
     for (std::size_t c = 0; table.unknown.empty() && c < table.columns.size(); ++c) {
         const TableColumn& column = table.columns[c];
+        if (column.kind != ColumnKind::Time && whole > 0) break; // what is behind does not add up
         if (column.kind != ColumnKind::Time) continue;
         Figure sum{under(std::string(table.analysis->name), "." + column.key), column.title, ColumnKind::Time};
         sum.meaning = column.meaning;
@@ -123,8 +126,12 @@ document::Section totalsSection(const ReportTable& table)
             else
                 sum.unknown = "it is not known of every rank";
         }
-        if (whole == 0) whole = sum.value;
-        if (sum.value != whole && sum.unknown.empty()) sum.note = formatPercent(sum.value / whole);
+        if (whole == 0) {
+            whole = sum.value;
+            if (table.rows.size() > 1) sum.note = fmt::format("summed over {} devices", table.rows.size());
+        } else if (sum.unknown.empty()) {
+            sum.note = formatPercent(sum.value / whole);
+        }
         if (!sum.unknown.empty() || sum.value * 200 >= whole) section.add(std::move(sum));
     }
     return section;

@@ -92,6 +92,9 @@ void SidePanel::fillFigures()
     for (PanelSection* section : {m_levers, m_schedule, m_bubble, m_devices, m_memory, m_communication})
         section->clear();
     m_all = m_figures->figures();
+    for (document::Figure& figure : m_all) // what every step has needs no second line
+        if (const FigureSample* steps = m_figures->overSteps.find(figure.key); steps && steps->low == steps->high)
+            figure.note.clear();
     fillLevers();
     fillSchedule();
     m_bubble->setVisible(m_figures->noOps.empty());
@@ -351,8 +354,8 @@ void SidePanel::fillDevices()
     m_devices->setVisible(shown);
     if (!shown) return;
     for (const ReportTable& table : m_figures->devices) {
-        if (!table.unknown.empty()) m_devices->addText(u"Unknown: %1."_s.arg(QString::fromStdString(table.unknown)));
-        if (!table.unknown.empty()) return;
+        if (!table.unknown.empty() && &table == &m_figures->devices.front())
+            m_devices->addText(u"Unknown: %1."_s.arg(QString::fromStdString(table.unknown)));
         if (table.columns.front().kind == ColumnKind::Text) continue; // not by rank
         document::Section section = totalsSection(table);
         std::erase_if(section.elements, [this](const document::Element& element) { // of a table before
