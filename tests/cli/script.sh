@@ -184,8 +184,8 @@ if [ -f "$(dirname "$STAGEWRIGHT")/libstagewright_mpi.so" ]; then
     run stagewright report mpi.stagewright
     expect_out 'processes +2 on '
     expect_out 'network +.*NCCL_DEBUG=WARN'
-    # on both nodes by mpirun; Slurm's PMIx can't serve two nodes that are one computer
-    run stagewright script slurm "${own[@]}" --processes --nodes 2 --launcher mpirun -o two-nodes
+    # on both nodes by mpirun: Slurm's PMIx and Open MPI's shared memory can't serve two nodes that are one computer
+    run stagewright script slurm "${own[@]}" --processes --nodes 2 --launcher mpirun --env OMPI_MCA_btl=tcp,self -o two-nodes
     expect_code 0
     expect_that 'two nodes' grep -q '^#SBATCH --ntasks-per-node=2$' two-nodes/job.sh
     run sbatch two-nodes/job.sh
