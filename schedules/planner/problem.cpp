@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "schedules/base/foreign_json.h"
+#include "schedules/planner/cluster_study.h"
 #include "schedules/planner/inter_operator.h"
 #include "schedules/planner/job_packing.h"
 #include "schedules/planner/layer_strategies.h"
@@ -292,6 +293,53 @@ Result<Json> jigsaw(Input& in, const Progress& progress)
     return out;
 }
 
+Result<Json> comet(Input& in, const Progress&)
+{
+    ClusterStudy study;
+    const auto model = in.all<double>("model");
+    if (model.size() != 4)
+        in.wrong("model is [hidden, layers, heads, sequence]");
+    else
+        study.hidden = model[0], study.layers = model[1], study.heads = model[2], study.sequence = model[3];
+    study.devices = in.get<std::int64_t>("devices");
+    study.batch = in.get<std::int64_t>("batch");
+    study.perHost = in.get<std::int64_t>("per_host");
+    for (const auto& [key, place] :
+         std::initializer_list<std::pair<const char*, double*>>{{"peak", &study.peak},
+                                                                {"efficiency", &study.efficiency},
+                                                                {"capacity", &study.capacity},
+                                                                {"bandwidth", &study.bandwidth},
+                                                                {"inside", &study.inside},
+                                                                {"between", &study.between}})
+        *place = in.get<double>(key);
+    if (in.has("expansion")) {
+        const auto expansion = in.all<double>("expansion");
+        if (expansion.size() != 2)
+            in.wrong("expansion is [bytes, bytes per second]");
+        else
+            study.expansion = expansion[0], study.expansionBandwidth = expansion[1];
+    }
+    study.splits = in.all<std::int64_t>("splits");
+    STAGEWRIGHT_CHECK(whole(in));
+    STAGEWRIGHT_TRY(const auto answer, studyCluster(study));
+    const auto digits = [](double value, double scale) { return std::round(value * scale) / scale; };
+    Json rows = Json::array();
+    for (const ClusterSplit& row : answer.rows) {
+        const char* limit = row.limit == ClusterSplit::Limit::Network  ? "network"
+                            : row.limit == ClusterSplit::Limit::Memory ? "memory"
+                                                                       : "compute";
+        rows.push_back({{"M", row.model},
+                        {"D", row.data},
+                        {"gb", digits(row.bytes / 1e9, 1e3)},
+                        {"fits", row.fits},
+                        {"seconds",
+                         {digits(row.compute, 1e4), digits(row.modelNetwork, 1e4), digits(row.dataNetwork, 1e4),
+                          digits(row.step(), 1e4)}},
+                        {"limit", limit}});
+    }
+    return Json{{"rows", rows}, {"best", answer.best ? Json(*answer.best) : Json(nullptr)}};
+}
+
 struct Planner {
     PlannerInfo info;
     Solver solve;
@@ -304,6 +352,7 @@ constexpr auto planners = std::to_array<Planner>({
      merak,
      "slowest_stage"},
     {{"cephalo", "Cephalo: samples, microbatches and state over unequal devices"}, cephalo, "time"},
+    {{"comet", "COMET: model and data parallelism on any cluster, and what limits it"}, comet, "best"},
     {{"jigsaw", "Jigsaw: jobs with partial backward on shared GPUs"}, jigsaw, ""},
 });
 

@@ -56,7 +56,7 @@ private slots:
     void storedCases_data()
     {
         QTest::addColumn<QString>("file");
-        for (const char* begin : {"alpa", "layer", "merak", "cephalo", "jigsaw"})
+        for (const char* begin : {"alpa", "layer", "merak", "cephalo", "comet", "jigsaw"})
             for (const QString& name : casesFolder().entryList({QString(begin) + "_*.json"}))
                 QTest::newRow(qPrintable(name)) << casesFolder().filePath(name);
     }

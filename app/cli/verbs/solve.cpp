@@ -46,7 +46,7 @@ Result<int> runSolve(const SolveChoice& options, Session& session)
 Command command_solve()
 {
     return {
-        "solve", "Solve a problem of another system's planner: Alpa, Merak, Cephalo, Jigsaw",
+        "solve", "Solve a problem of another system's planner: Alpa, Merak, Cephalo, COMET, Jigsaw",
         [](OptionSet& verb) -> Runner {
             auto options = std::make_shared<SolveChoice>();
             verb.value("FILE", &options->file, "The problem, as JSON; without it the planners are listed")
