@@ -28,6 +28,9 @@ refused 'takes mpirun, srun' slurm "${tiny[@]}" --launcher nothing
 run stagewright script slurm "${tiny[@]}" -o 'A Job'
 expect_code 2
 expect_err 'a to z, digits and dashes'
+run stagewright script kubernetes "${torch[@]}" --container img -o "$(printf 'x%.0s' {1..64})"
+expect_code 2
+expect_err 'choose a short one'
 
 # Slurm: a container of enroot and pyxis, GPUs, an interface, a rendezvous; values can't run anything
 run stagewright script slurm "${torch[@]}" --backend cuda --nodes 2 --slurm time=1:00:00 --container nvcr.io/nvidia/pytorch:25.01-py3 \

@@ -81,9 +81,9 @@ Result<void> fits(const ScriptChoice& options)
     if (setup.titan() && setup.config.ends_with(".toml"))
         return fail(ErrorCode::Usage, "--config: a script starts a TorchTitan that takes configuration functions",
                     "name MODULE:FUNCTION; for TOML files use 'stagewright export --format torchtitan' and its run.sh");
-    return slurmOptions(setup) && srunOptions(setup) ? Result<void>()
-           : slurmOptions(setup)                     ? tl::unexpected(srunOptions(setup).error())
-                                                     : tl::unexpected(slurmOptions(setup).error());
+    STAGEWRIGHT_CHECK(slurmOptions(setup));
+    STAGEWRIGHT_CHECK(srunOptions(setup));
+    return {};
 }
 
 Result<JobShape> shapeOf(const ScriptChoice& options, const RecordSettings& settings)
@@ -115,9 +115,11 @@ Result<JobShape> shapeOf(const ScriptChoice& options, const RecordSettings& sett
         fs::absolute(options.output.empty() ? shape.name + "-job" : options.output, problem).lexically_normal();
     if (folder.filename().empty()) folder = folder.parent_path();
     shape.folder = folder.string();
-    if (!isJobId(folder.filename().string()))
-        return fail(ErrorCode::Usage, fmt::format("-o {}: the job is called as its folder", shape.folder),
-                    "name a folder of a to z, digits and dashes");
+    const std::string name = folder.filename().string();
+    constexpr std::size_t longestOfPods = 63;
+    if (!isJobId(name) || (options.form == "kubernetes" && name.size() > longestOfPods))
+        return fail(ErrorCode::Usage, fmt::format("-o {}: the folder's name is the job's", shape.folder),
+                    "choose a short one of a to z, digits and dashes");
     return shape;
 }
 
