@@ -487,7 +487,7 @@ std::vector<document::Figure> trainingFigures(const Run& run, int step)
             figure.note = fmt::format("{:.4f} in this step", *one);
     }
     if (std::string weights = weightsText(run); !weights.empty()) {
-        Figure& figure = add("Weights", ColumnKind::Real, std::nan(""), std::move(weights));
+        Figure& figure = out.emplace_back(wordsFigure("Weights", std::move(weights)));
         figure.meaning = "this schedule's training results differ from synchronous training";
         const Metric* deviation = run.metric("deviation");
         figure.note = deviation != nullptr && !deviation->values.empty()

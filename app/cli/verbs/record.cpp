@@ -139,8 +139,6 @@ Result<RecordSettings> recordSettingsOf(const RecordChoice& options, Session& se
     }
     for (const auto& checked : settings.schedules) {
         const Schedule& schedule = checked->given();
-        if (!setup.titan() && setup.modelFile.empty()) // before it is sent anywhere
-            STAGEWRIGHT_CHECK(slicesOf(*training.workload, schedule.stages, training.stageLayers));
         STAGEWRIGHT_TRY(auto limits, readRankMemory(setup.rankMemory, schedule));
         if (!limits.empty() && schedule.ranks != settings.schedules.front()->given().ranks)
             return fail(ErrorCode::Usage, "--rank-memory: the schedules have different numbers of ranks",
@@ -170,12 +168,22 @@ Result<RecordSettings> recordSettingsOf(const RecordChoice& options, Session& se
 
 namespace {
 
+Result<void> haveLayers(const RecordSettings& settings, const Setup& setup)
+{
+    if (setup.titan() || !setup.modelFile.empty()) return {}; // a model of the user's
+    for (const auto& checked : settings.schedules)
+        STAGEWRIGHT_CHECK(
+            slicesOf(*settings.training.workload, checked->given().stages, settings.training.stageLayers));
+    return {};
+}
+
 Result<int> runRecord(const RecordChoice& options, const std::shared_ptr<ProcessJob>& job, Session& session)
 {
     const Setup& setup = options.setup;
     STAGEWRIGHT_TRY(auto settings, recordSettingsOf(options, session));
     settings.training.job = job;
     noteUnused(setup, settings, session);
+    if (setup.elsewhere()) STAGEWRIGHT_CHECK(haveLayers(settings, setup));
     if (job && job->index() != 0) {
         STAGEWRIGHT_CHECK(serveRecording(settings, session));
         return ExitDone;

@@ -23,5 +23,7 @@ void addRecordOptions(OptionSet& verb, RecordChoice& options); // all but --outp
 
 // Checked: the schedules, the model and what each rank needs. Nothing is started or written.
 Result<RecordSettings> recordSettingsOf(const RecordChoice& options, Session& session);
+// Usage: the model of a recording elsewhere has fewer layers than stages, which would be found there only.
+Result<void> haveLayers(const RecordSettings& settings, const Setup& setup);
 
 } // namespace stagewright

@@ -278,6 +278,7 @@ Result<int> runScript(const ScriptChoice& options, Session& session)
     STAGEWRIGHT_CHECK(engineHonours(setup));
     STAGEWRIGHT_CHECK(fits(options));
     STAGEWRIGHT_TRY(const auto settings, recordSettingsOf(options, session));
+    STAGEWRIGHT_CHECK(haveLayers(settings, setup));
     STAGEWRIGHT_TRY(const auto shape, shapeOf(options, settings));
     TravelCall call;
     STAGEWRIGHT_TRY(const auto files,
