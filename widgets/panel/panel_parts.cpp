@@ -217,6 +217,8 @@ void PanelSection::clear()
     m_bars.clear();
     m_lines.clear();
     m_figures.clear();
+    m_grid->setColumnStretch(0, 0);
+    m_grid->setColumnStretch(1, 1);
     m_next = 0;
 }
 
@@ -279,6 +281,8 @@ void PanelSection::addBar(QWidget* name, ShareBar* bar, const QString& value, co
 
 void PanelSection::addCells(const std::vector<Cell>& cells, const std::vector<Cell>& below)
 {
+    m_grid->setColumnStretch(0, 1); // titles have the room that figures leave
+    m_grid->setColumnStretch(1, 0);
     QStringList line;
     for (const auto* row : {&cells, &below}) {
         for (std::size_t c = 0; c < row->size(); ++c) {
