@@ -166,8 +166,6 @@ Result<RecordSettings> recordSettingsOf(const RecordChoice& options, Session& se
     return settings;
 }
 
-namespace {
-
 Result<void> haveLayers(const RecordSettings& settings, const Setup& setup)
 {
     if (setup.titan() || !setup.modelFile.empty()) return {}; // a model of the user's
@@ -176,6 +174,8 @@ Result<void> haveLayers(const RecordSettings& settings, const Setup& setup)
             slicesOf(*settings.training.workload, checked->given().stages, settings.training.stageLayers));
     return {};
 }
+
+namespace {
 
 Result<int> runRecord(const RecordChoice& options, const std::shared_ptr<ProcessJob>& job, Session& session)
 {
