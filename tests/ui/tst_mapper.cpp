@@ -6,11 +6,11 @@
 
 #include "app/ui/exchange/import_controller.h"
 #include "app/ui/mapper/mapper_controller.h"
+#include "app/ui/mapper/mapper_panel.h"
 #include "tests/ui/window_fixture.h"
 #include "traces/import/import.h"
 #include "widgets/document/figure_table.h"
 #include "widgets/import/import_dialog.h"
-#include "widgets/mapper/mapper_panel.h"
 
 using namespace stagewright;
 

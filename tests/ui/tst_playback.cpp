@@ -5,12 +5,12 @@
 #include <QApplication>
 #include <QPushButton>
 
+#include "app/ui/playback/playback_bar.h"
 #include "app/ui/playback/playback_controller.h"
+#include "app/ui/playback/playback_overlay.h"
 #include "app/ui/workspace/offers.h"
 #include "app/ui/workspace/workspace.h"
 #include "widgets/edit/schedule_editor.h"
-#include "widgets/playback/playback_bar.h"
-#include "widgets/playback/playback_overlay.h"
 #include "widgets/timeline/timeline_view.h"
 #include "window_fixture.h"
 

@@ -212,7 +212,7 @@ private slots:
         m_window->workspace().feature<SqlController>()->chooseRow(1);
         QCOMPARE(m_window->workspace().viewState()->selected().span, span("2F3"));
         m_window->workspace().feature<SqlController>()->showAllRows();
-        QCOMPARE(m_window->workspace().feature<SearchController>()->overlay().finds().hits->size(), std::size_t(2));
+        QCOMPARE(m_window->workspace().feature<SearchController>()->overlay().shown()->hits->size(), std::size_t(2));
         // By rank and name only, and by rank and start.
         ask("SELECT rank, name FROM spans WHERE run=1 AND name='3B0'");
         m_window->workspace().feature<SqlController>()->chooseRow(0);
@@ -283,9 +283,10 @@ private slots:
         away();
         m_window->workspace().feature<SqlController>()->showAllRows();
         QCOMPARE(m_window->workspace().shown().tool(), Shown::Tool::None);
-        QVERIFY(m_window->workspace().feature<SearchController>()->overlay().finds().hits);
+        QVERIFY(m_window->workspace().feature<SearchController>()->overlay().shown() &&
+                m_window->workspace().feature<SearchController>()->overlay().shown()->hits);
         away(); // marks of the run are not those of another picture's ops
-        QVERIFY(!m_window->workspace().feature<SearchController>()->overlay().finds().hits);
+        QVERIFY(m_window->workspace().feature<SearchController>()->overlay().shown() == nullptr);
         m_window->workspace().shown().setTool(Shown::Tool::None);
     }
 
@@ -315,7 +316,7 @@ private slots:
         SearchController& search = *m_window->workspace().feature<SearchController>();
         m_window->workspace().feature<OpFinding>()->find(QStringLiteral("rank:2 W"));
         QCOMPARE(search.hits().size(), std::size_t(8));
-        QCOMPARE(m_window->workspace().feature<SearchController>()->overlay().finds().hits->size(), std::size_t(8));
+        QCOMPARE(m_window->workspace().feature<SearchController>()->overlay().shown()->hits->size(), std::size_t(8));
         const SpanId first = m_window->workspace().viewState()->selected().span;
         m_window->workspace().feature<OpFinding>()->find(QStringLiteral("rank:2 W"));
         QVERIFY(m_window->workspace().viewState()->selected().span != first);
@@ -334,7 +335,7 @@ private slots:
         QCOMPARE(m_window->workspace().viewState()->selected().span, span("3F1"));
         m_window->workspace().feature<OpFinding>()->find(QStringLiteral("nothing like it"));
         QVERIFY(search.hits().empty());
-        QVERIFY(m_window->workspace().feature<SearchController>()->overlay().finds().hits == nullptr);
+        QVERIFY(m_window->workspace().feature<SearchController>()->overlay().shown() == nullptr);
         m_window->workspace().feature<OpFinding>()->find(QString());
         QVERIFY(search.hits().empty());
     }

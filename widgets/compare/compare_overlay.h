@@ -1,5 +1,5 @@
-// CompareOverlay: what each compared run saves or costs against the first, as a band between their ends, also in exported
-// pictures.
+// CompareOverlay: what each compared run saves or costs against the first, as a band between their ends, also in
+// exported pictures.
 #pragma once
 
 #include <vector>

@@ -1,6 +1,6 @@
-// EditOverlay: edit mode on a TimelineView. It draws both ops of a fault, the selected ops, the selected gap, the ghost of
-// another order as faint outlines where it differs, and where a dragged op would go. Dragging an op is announced and moves
-// nothing: the owner answers with setDrag and a preview, and after the drop with new panels.
+// EditOverlay: edit mode on a TimelineView. It draws both ops of a fault, the selected ops, the selected gap, the ghost
+// of another order as faint outlines where it differs, and where a dragged op would go. Dragging an op is announced and
+// moves nothing: the owner answers with setDrag and a preview, and after the drop with new panels.
 #pragma once
 
 #include <optional>
@@ -31,8 +31,8 @@ public:
         Nanos begin = 0;
         Nanos end = 0;
     };
-    // Where a new op dropped at a point would be placed: on the rank of the row there, before the first op with its middle
-    // to the right.
+    // Where a new op dropped at a point would be placed: on the rank of the row there, before the first op with its
+    // middle to the right.
     struct DropPlace {
         int panel = 0;
         int rank = 0;

@@ -65,11 +65,17 @@ void SearchOverlay::set(Finds finds)
     update();
 }
 
+bool SearchOverlay::isOf(const TimelineScene& scene) const
+{
+    return !m_finds.empty() && m_finds.panel < static_cast<int>(scene.panels.size()) &&
+           scene.panel(m_finds.panel).timeline == m_timeline.lock();
+}
+
+const Finds* SearchOverlay::shown() const { return view() != nullptr && isOf(scene()) ? &m_finds : nullptr; }
+
 void SearchOverlay::paint(QPainter& painter, const TimelineScene& scene, const Theme& theme) const
 {
-    if (m_finds.empty() || m_finds.panel >= static_cast<int>(scene.panels.size()) ||
-        scene.panel(m_finds.panel).timeline != m_timeline.lock())
-        return;
+    if (!isOf(scene)) return;
     paintFinds(painter, scene, theme, m_finds);
     double painted = -10;
     for (const Nanos moment : m_finds.moments) {

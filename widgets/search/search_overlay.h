@@ -22,11 +22,14 @@ class SearchOverlay : public QObject, public Overlay {
 public:
     explicit SearchOverlay(QObject* parent) : QObject(parent), Overlay(OverlayLayer::Found) {}
     void set(Finds finds); // of the run shown now: in another one the numbers of spans mean other ops
-    const Finds& finds() const { return m_finds; }
+    bool empty() const { return m_finds.empty(); }
+    const Finds* shown() const; // null: none, or another run is shown
     // O(rows in view × pixels × log hits).
     void paint(QPainter& painter, const TimelineScene& scene, const Theme& theme) const override;
 
 private:
+    bool isOf(const TimelineScene& scene) const;
+
     Finds m_finds;
     std::weak_ptr<const Timeline> m_timeline; // of the panel
 };

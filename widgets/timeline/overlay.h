@@ -1,5 +1,6 @@
-// Overlay: what a feature draws over the lanes of a TimelineView, and what the pointer and the keys mean there. The view knows
-// its overlays by this interface only. Its owner adds it (TimelineView::add); either may be destroyed first. GUI thread only.
+// Overlay: what a feature draws over the lanes of a TimelineView, and what the pointer and the keys mean there. The
+// view knows its overlays by this interface only. Its owner adds it (TimelineView::add); either may be destroyed first.
+// GUI thread only.
 #pragma once
 
 #include <functional>
@@ -35,8 +36,8 @@ struct OverlayPress {
     bool hovers() const { return button == Qt::NoButton; } // only the cursor is wanted
 };
 
-// What the pointer meets in an overlay, and what then happens. Several overlays may answer: a click is the first one's that
-// has one, as is a drag, but one that drags at once goes before.
+// What the pointer meets in an overlay, and what then happens. Several overlays may answer: a click is the first one's
+// that has one, as is a drag, but one that drags at once goes before.
 struct OverlayHit {
     Qt::CursorShape cursor = Qt::ArrowCursor; // while it hovers
     Qt::CursorShape held = Qt::ArrowCursor;   // while it drags

@@ -1,5 +1,5 @@
-// RowCursor: the row that row keys act on, marked in the gutter of a TimelineView while it has the focus. A click in the gutter
-// sets it, and opens or folds a group.
+// RowCursor: the row that row keys act on, marked in the gutter of a TimelineView while it has the focus. A click in
+// the gutter sets it, and opens or folds a group.
 #pragma once
 
 #include <QObject>

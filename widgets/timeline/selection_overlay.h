@@ -1,5 +1,5 @@
-// SelectionOverlay: the selected op with its arrows, the selected areas and the microbatch under the pointer; clicking, dragging
-// areas and their edges, and walking from op to op. Each TimelineView has one.
+// SelectionOverlay: the selected op with its arrows, the selected areas and the microbatch under the pointer; clicking,
+// dragging areas and their edges, and walking from op to op. Each TimelineView has one.
 #pragma once
 
 #include <QObject>

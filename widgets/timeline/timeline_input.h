@@ -1,4 +1,5 @@
-// TimelineInput: mouse and keys of a TimelineView. It moves the axis and the rows itself; all else it hands to the overlays.
+// TimelineInput: mouse and keys of a TimelineView. It moves the axis and the rows itself; all else it hands to the
+// overlays.
 #pragma once
 
 #include <optional>

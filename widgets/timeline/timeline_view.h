@@ -1,6 +1,7 @@
-// TimelineView: ranks as rows on one time axis, one panel or several stacked (compare mode). It reads and writes a shared
-// ViewState and owns no run. It paints the lanes and moves the axis; what lies over them is painted, and the pointer and the keys
-// are answered, by overlays, which features add. Keys and mouse: timeline_input.h and the window's docs. GUI thread only.
+// TimelineView: ranks as rows on one time axis, one panel or several stacked (compare mode). It reads and writes a
+// shared ViewState and owns no run. It paints the lanes and moves the axis; what lies over them is painted, and the
+// pointer and the keys are answered, by overlays, which features add. Keys and mouse: timeline_input.h and the window's
+// docs. GUI thread only.
 #pragma once
 
 #include <memory>

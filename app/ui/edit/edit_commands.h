@@ -1,4 +1,5 @@
-// EditCommands: what the menus do with the selected ops in edit mode, each one undoable step with a name. GUI thread only.
+// EditCommands: what the menus do with the selected ops in edit mode, each one undoable step with a name. GUI thread
+// only.
 #pragma once
 
 #include <QObject>

@@ -102,7 +102,7 @@ void EditController::connectParts()
     connect(m_editor->undoStack(), &QUndoStack::indexChanged, this, &EditController::refreshEdit);
     connect(m_editor, &ScheduleEditor::refused, m_drag, &EditDrag::refuse);
     connect(m_selection, &EditSelection::changed, this, &EditController::selected);
-    connect(m_drag, &EditDrag::cardChanged, this, &EditController::refreshActions);
+    connect(m_drag, &EditDrag::explained, this, &EditController::refreshActions);
     connect(m_drag, &EditDrag::ended, this, [this] {
         m_reference->refreshGhost();
         m_picture->showWaiting();

@@ -1,6 +1,7 @@
-// EditController: edit mode. It enters and leaves it, gives the ScheduleEditor an order with its costs, and informs the parts of edit
-// mode of each change: what is selected (edit_selection), dragged (edit_drag), commanded (edit_commands), on screen (edit_picture),
-// under the canvas (edit_deck), compared (edit_reference) and kept for recovery (edit_recovery). GUI thread only.
+// EditController: edit mode. It enters and leaves it, gives the ScheduleEditor an order with its costs, and passes each
+// change on to the parts of edit mode: what is selected (edit_selection), dragged (edit_drag), commanded
+// (edit_commands), on screen (edit_picture), under the canvas (edit_deck), compared (edit_reference) and kept for
+// recovery (edit_recovery). GUI thread only.
 #pragma once
 
 #include <memory>

@@ -376,7 +376,7 @@ void EditDrag::explain(OpPosition from, int to, bool made)
         m_hint->showAt(rect.value_or(QRectF(gutterWidth + 20, rulerHeight + 20, 10, 10)), reason, place,
                        why.goThere >= 0 && why.goThere != from.position, true, made);
         m_workspace.room().tell(m_hint->text(), 10000);
-        emit cardChanged();
+        emit explained();
     };
     if (before->opCount() <= explainLimit)
         show(explainMove(*before, from, to));

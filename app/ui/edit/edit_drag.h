@@ -1,5 +1,5 @@
-// EditDrag: moving ops in edit mode: the picture under the pointer while one is dragged, from its place or out of the tray, nudges
-// by the keys, and the card that says why an op can't go where it was dropped. GUI thread only.
+// EditDrag: moving ops in edit mode: the picture under the pointer while one is dragged, from its place or out of the
+// tray, nudges by the keys, and the card that says why an op can't go where it was dropped. GUI thread only.
 #pragma once
 
 #include <QObject>
@@ -30,7 +30,7 @@ public:
 
 signals:
     void ended();
-    void cardChanged(); // the card says something else
+    void explained(); // the card says something else
 
 private:
     void dragged(int rank, int from, int toRank, int to);

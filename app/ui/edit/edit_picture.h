@@ -1,5 +1,5 @@
-// EditPicture: the edited order in the views. Large orders are drawn at once from their spans; the rest is computed in the background.
-// GUI thread only.
+// EditPicture: the edited order in the views. Large orders are drawn at once from their spans; the rest is computed in
+// the background. GUI thread only.
 #pragma once
 
 #include "app/ui/edit/edit_drag.h"

@@ -1,5 +1,5 @@
-// EditReference: what the edited order is called, the library schedule that it is compared with, and the ghost of another order on the
-// canvas. GUI thread only.
+// EditReference: what the edited order is called, the library schedule that it is compared with, and the ghost of
+// another order on the canvas. GUI thread only.
 #pragma once
 
 #include <QTimer>

@@ -1,5 +1,5 @@
-// EditSelection: the ops and the gap that are selected in edit mode, the same in every view. Ops keep their selection through
-// changes of the order. GUI thread only.
+// EditSelection: the ops and the gap that are selected in edit mode, the same in every view. Ops keep their selection
+// through changes of the order. GUI thread only.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
-// Orders to be completed by hand: an empty canvas, and one with missing ops. Each is edited as a change of a whole order of the same
-// shape, which has costs and can be trained.
+// Orders to be completed by hand: an empty canvas, and one with missing ops. Each is edited as a change of a whole
+// order of the same shape, which has costs and can be trained.
 #pragma once
 
 #include <functional>

@@ -10,6 +10,7 @@
 #include <QFileInfo>
 #include <QSettings>
 
+#include "app/ui/mapper/mapper_panel.h"
 #include "app/ui/workspace/offers.h"
 #include "app/ui/workspace/workspace.h"
 #include "traces/foreign/label_rules.h"
@@ -17,7 +18,6 @@
 #include "traces/import/rule_draft.h"
 #include "widgets/document/figure_table.h"
 #include "widgets/literals.h"
-#include "widgets/mapper/mapper_panel.h"
 #include "widgets/preferences/preferences.h"
 
 namespace stagewright {

@@ -4,11 +4,11 @@
 
 #include <QVBoxLayout>
 
+#include "app/ui/playback/playback_bar.h"
+#include "app/ui/playback/playback_overlay.h"
 #include "app/ui/workspace/workspace.h"
 #include "widgets/literals.h"
 #include "widgets/memory/memory_view.h"
-#include "widgets/playback/playback_bar.h"
-#include "widgets/playback/playback_overlay.h"
 #include "widgets/preferences/preferences.h"
 #include "widgets/timeline/timeline_view.h"
 

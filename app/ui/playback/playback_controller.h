@@ -8,9 +8,9 @@
 
 #include <QObject>
 
+#include "app/ui/playback/player.h"
 #include "app/ui/workspace/feature.h"
 #include "widgets/job.h"
-#include "widgets/playback/player.h"
 
 namespace stagewright {
 

@@ -132,7 +132,7 @@ void SearchController::mark(std::shared_ptr<const std::vector<SpanId>> spans, st
 
 bool SearchController::escape()
 {
-    if (m_overlay->finds().empty()) return false;
+    if (m_overlay->empty()) return false;
     clear();
     m_overlay->set({}); // those of a query
     return true;

@@ -4,7 +4,7 @@
 
 #include <QFrame>
 
-#include "widgets/playback/player.h"
+#include "app/ui/playback/player.h"
 
 class QLabel;
 class QPushButton;

@@ -1,4 +1,4 @@
-#include "widgets/playback/player.h"
+#include "app/ui/playback/player.h"
 
 #include <algorithm>
 #include <cmath>

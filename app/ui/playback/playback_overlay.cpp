@@ -1,4 +1,4 @@
-#include "widgets/playback/playback_overlay.h"
+#include "app/ui/playback/playback_overlay.h"
 
 #include <algorithm>
 #include <cmath>

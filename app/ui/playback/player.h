@@ -12,7 +12,7 @@
 #include <QObject>
 #include <QTimer>
 
-#include "widgets/playback/beats.h"
+#include "app/ui/playback/beats.h"
 
 namespace stagewright {
 

@@ -1,4 +1,4 @@
-#include "widgets/playback/beats.h"
+#include "app/ui/playback/beats.h"
 
 #include <algorithm>
 

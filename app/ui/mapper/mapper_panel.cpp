@@ -1,4 +1,4 @@
-#include "widgets/mapper/mapper_panel.h"
+#include "app/ui/mapper/mapper_panel.h"
 
 #include <algorithm>
 

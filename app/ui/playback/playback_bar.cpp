@@ -1,4 +1,4 @@
-#include "widgets/playback/playback_bar.h"
+#include "app/ui/playback/playback_bar.h"
 
 #include <QEvent>
 #include <QHBoxLayout>

@@ -8,9 +8,9 @@
 
 #include <QWidget>
 
+#include "app/ui/playback/player.h"
 #include "traces/analysis/memory.h"
 #include "widgets/memory/memory_view.h"
-#include "widgets/playback/player.h"
 #include "widgets/themed_widget.h"
 #include "widgets/timeline/timeline_view.h"
 
