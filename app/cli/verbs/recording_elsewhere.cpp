@@ -252,7 +252,8 @@ Result<int> startElsewhere(const RecordSettings& settings, const Setup& setup, c
                         {"slurm_job", textOrNull(job.slurmJob)},
                         {"file", job.file}});
     session.out(fmt::format("{}\n", job.id));
-    session.note(fmt::format("it runs there; 'stagewright hosts attach {}' fetches its steps", job.id));
+    session.note(fmt::format("{}; 'stagewright hosts attach {}' fetches its steps",
+                             setup.slurm.empty() ? "it runs there" : "it is in Slurm's queue", job.id));
     return ExitDone;
 }
 
