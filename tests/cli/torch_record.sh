@@ -168,4 +168,12 @@ for library in megatron deepspeed; do
     expect_that "$library: 1F1B, with a stage's optimizer" grep -qx '1F0,1B0,1F1,1B1,1F2,1B2,1F3,1B3.*' <<<"$(order $library)"
     expect_same "$(stagewright sql $library.stagewright "SELECT count(*) FROM spans WHERE kind='OPT'" | tail -1 | tr -d " ")" 6
     [ $library = deepspeed ] || { recorded interleaved megatron_job.py 2 && expect_that 'interleaved' grep -qx '0F0,0F1,2F0,2F1,0F2,2B0,0F3,.*' <<<"$(order interleaved)"; }
+    # the layout of an exported job is what Megatron-LM's own reader makes of it
+    if [ $library = megatron ]; then
+        run stagewright record -s interleaved-1f1b -p 2 -m 4 --layout 'Et*3|(t|)*2L' --model layers=5,hidden=32,heads=2,seq=16 --steps 2 -o trained.stagewright
+        run stagewright export trained.stagewright --format megatron -o job.sh
+        # shellcheck disable=SC1091
+        layout=$(. ./job.sh && printf '%s\n' "${MEGATRON_PIPELINE[@]}" | grep -A1 -- --pipeline-model-parallel-layout | tail -1)
+        expect_same "$("$python" megatron_layout.py "$layout" 2 5 2>layout.err)" '3 1 1 0'
+    fi
 done
