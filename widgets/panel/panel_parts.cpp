@@ -217,6 +217,7 @@ void PanelSection::clear()
     m_bars.clear();
     m_lines.clear();
     m_figures.clear();
+    m_grid->setHorizontalSpacing(10);
     m_grid->setColumnStretch(0, 0);
     m_grid->setColumnStretch(1, 1);
     m_next = 0;
@@ -281,6 +282,7 @@ void PanelSection::addBar(QWidget* name, ShareBar* bar, const QString& value, co
 
 void PanelSection::addCells(const std::vector<Cell>& cells, const std::vector<Cell>& below)
 {
+    m_grid->setHorizontalSpacing(7);
     m_grid->setColumnStretch(0, 1); // titles have the room that figures leave
     m_grid->setColumnStretch(1, 0);
     QStringList line;
@@ -288,8 +290,8 @@ void PanelSection::addCells(const std::vector<Cell>& cells, const std::vector<Ce
         for (std::size_t c = 0; c < row->size(); ++c) {
             const Cell& cell = (*row)[c];
             if (cell.text.isEmpty()) continue;
-            QLabel* label = c == 0 ? new RowLabel(cell.text, cell.role, m_body)
-                                   : makeLabel(cell.text, cell.role, m_body, true); // figures never wrap
+            QLabel* label = makeLabel(cell.text, cell.role, m_body, c > 0);
+            label->setWordWrap(c == 0); // never the figures
             label->setToolTip(cell.tooltip);
             label->setAlignment(c == 0 ? Qt::AlignLeft | Qt::AlignTop : Qt::AlignRight | Qt::AlignTop);
             m_grid->addWidget(label, m_next, static_cast<int>(c), c == 0 && !below.empty() ? 2 : 1, 1);
