@@ -264,6 +264,7 @@ refused 2 'honour --link' --link 1ms
 refused 2 'honour --sends' --sends rendezvous
 refused 2 'honour --channels' --channels 1
 refused 2 'honour --recompute' --recompute all
+refused 2 '--trace-steps 5: only 2 steps are measured' --steps 2 --trace-steps 5
 refused 2 '--model and --model-file' --model-file x.py:build
 refused 1 'overlapped pairs need PyTorch 2.9, and this one is 2.6' -s dualpipev
 expect_err '--overlap serial'
@@ -287,6 +288,9 @@ expect_err '--job full: it is not an empty folder'
 run stagewright record "${tiny[@]}" --python ./python3 -o refused.stagewright
 expect_code 2
 expect_err '--python belongs to PyTorch, and the engine is own'
+run stagewright record "${tiny[@]}" --trace-steps 1 -o refused.stagewright
+expect_code 2
+expect_err '--trace-steps belongs to PyTorch, and the engine is own'
 run stagewright record -p 2 --engine torch --python ./python3 --model-file nothing.py:build -o refused.stagewright
 expect_code 2
 expect_err 'there is no such file'

@@ -50,6 +50,17 @@ agrees dualpipev -s dualpipev -p 2 -m 4 --overlap serial "${four[@]}"
 agrees zbv4 -s zbv -p 4 -m 8 --model layers=8,hidden=32,heads=2,seq=16
 agrees 1f1b4 -s 1f1b -p 4 -m 8 "${four[@]}" --optimizer sgd --momentum 0.9 --lr 0.1
 
+# only the last steps are traced: they are the run, and those before it are the ones without the profiler
+run stagewright report 1f1b-own.stagewright --json
+last=$(json loss 4)
+run stagewright record -s 1f1b -p 2 -m 4 "${four[@]}" "${small[@]}" --trace-steps 1 --engine torch --python "$python" --job traced.job -o traced.stagewright
+expect_code 0
+run stagewright report traced.stagewright --json
+expect_json 1 steps
+expect_that "the last step's loss: $(json loss 0) and $last" awk -v a="$(json loss 0)" -v b="$last" -v most=$tolerance 'BEGIN { d = a - b; if (d < 0) d = -d; exit !(d <= most * b) }'
+run stagewright report traced.stagewright
+expect_out 'without the profiler .* median of 2 steps; .*; beside each, the profiler took .* more and writing its trace'
+
 # an edited order: the second forward of rank 0 before the first backward of zb-h1's, and the messages by another rule
 stagewright schedules zb-h1 -p 2 -m 4 --csv >zb.csv
 sed 's/0F0,0F1,0I0/0F0,0F1,0F2,0I0/; s/\(0I0.*\)0F2,/\1/' zb.csv >edited.csv
