@@ -269,7 +269,7 @@ private slots:
         const ReportTable table = reportTable(*findAnalysis("kernel_classes"), StepContext(run, 0));
         QCOMPARE(table.rows.size(), times.size());
         QCOMPARE(std::get<std::string>(table.rows[0][0]), std::string("matrix_product"));
-        QVERIFY2(table.sentence.starts_with("kernel time: matrix product 73.2 %, "), table.sentence.c_str());
+        QVERIFY(table.sentence.empty());
     }
 
     void tableByOp()

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include "schedules/base/quantity.h"
-#include "schedules/base/text.h"
 #include "traces/analysis/analysis_registry.h"
 #include "traces/analysis/coverage.h"
 #include "traces/analysis/kernel_spans.h"
@@ -72,19 +71,14 @@ Result<AnalysisRows> classRows(const StepContext& context)
     const auto share = [total](const ClassTime& time) {
         return total > 0 ? static_cast<double>(time.total) / static_cast<double>(total) : 0.0;
     };
-    std::vector<std::string> largest;
-    for (const ClassTime& time : times)
-        if (largest.size() < 6 && share(time) >= 0.01)
-            largest.push_back(fmt::format("{} {}", lowered(titleOf(time.of)), formatPercent(share(time))));
-    if (!largest.empty()) out.sentence = "kernel time: " + joined(largest);
     for (const ClassTime& time : times) {
         const auto [least, most] = std::minmax_element(time.byRank.begin(), time.byRank.end());
         out.rows.push_back(
             {std::string(toText(time.of)), time.calls, time.total, share(time), time.running, *least, *most});
         out.ops.push_back(time.longestSpan);
         if (time.of == KernelClass::Other && share(time) > 0.1) // so that nobody takes the classes for the whole
-            out.sentence += fmt::format("; {} of the kernels' time has names that no rule of the classes matches",
-                                        formatPercent(share(time)));
+            out.sentence = fmt::format("{} of the kernels' time has names that no rule of the classes matches",
+                                       formatPercent(share(time)));
     }
     return out;
 }

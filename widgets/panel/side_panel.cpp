@@ -364,6 +364,20 @@ void SidePanel::fillDevices()
         });
         rows().add(*m_devices, section);
     }
+    for (const ReportTable& table : m_figures->devices) {
+        // of a table by name, such as that of the classes of kernels, the largest shares
+        const auto share = std::find_if(table.columns.begin(), table.columns.end(),
+                                        [](const auto& column) { return column.key == "share"; });
+        QStringList largest;
+        for (const TableRow& row : table.rows) {
+            if (share == table.columns.end() || table.columns.front().words == nullptr || largest.size() == 6) break;
+            const auto* part = std::get_if<double>(&row[static_cast<std::size_t>(share - table.columns.begin())]);
+            if (part != nullptr && *part >= 0.01)
+                largest << u"%1 %2"_s.arg(qtText(table.columns.front().words(std::get<std::string>(row[0]))).toLower(),
+                                          percentText(*part, 0));
+        }
+        if (!largest.empty()) m_devices->addText(wholeQuantities(u"Kernel time: %1."_s.arg(largest.join(u"; "_s))));
+    }
     for (const ReportTable& table : m_figures->devices)
         if (!table.sentence.empty()) m_devices->addText(wholeQuantities(sentence(table.sentence)));
     m_devices->addText(u"The tables of the report show them by rank."_s, "faint");
