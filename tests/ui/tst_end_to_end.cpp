@@ -42,7 +42,7 @@ private slots:
                                  20000);
         QCOMPARE(window.workspace().runs()->refs().size(), std::size_t(1));
         QCOMPARE(window.workspace().runs()->info(window.workspace().shown().ref())->provenance, Provenance::Measured);
-        QVERIFY(window.workspace().views().side->plainText().contains(QStringLiteral("Loss of this step")));
+        QVERIFY(window.workspace().views().side->plainText().contains(QStringLiteral("in this step")));
 
         // Edit by mouse: a weight gradient to after the op that follows it.
         window.workspace().feature<OrderEditing>()->enterEdit();
