@@ -89,11 +89,13 @@ private slots:
         QCOMPARE(rows.model()->rowCount(), 2);
         QVERIFY(panel().plot()->isVisible());
         QVERIFY(panel().plot()->accessibleDescription().contains(QStringLiteral("F: ")));
-        const QPointF at = panel().plot()->itemRect(0).center();
-        QVERIFY(QRectF(panel().plot()->rect()).contains(at));
-        const QImage picture = panel().plot()->grab().toImage();
-        const QPoint pixel = (at + QPointF(0, 6)).toPoint() * picture.devicePixelRatio(); // below its letter
-        QCOMPARE(picture.pixelColor(pixel), m_window->workspace().theme().of(OpKind::Forward).fill);
+        const auto below = [&] { // its letter; the page may not have been laid out yet
+            const QImage picture = panel().plot()->grab().toImage();
+            const QPointF at = panel().plot()->itemRect(0).center() + QPointF(0, 6);
+            return picture.pixelColor(at.toPoint() * picture.devicePixelRatio());
+        };
+        QTRY_COMPARE(below(), m_window->workspace().theme().of(OpKind::Forward).fill);
+        QVERIFY(QRectF(panel().plot()->rect()).contains(panel().plot()->itemRect(0).center()));
     }
 
     void aRunWithoutKernelsSaysSo()
