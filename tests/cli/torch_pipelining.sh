@@ -52,12 +52,12 @@ agrees 1f1b4 -s 1f1b -p 4 -m 8 "${four[@]}" --optimizer sgd --momentum 0.9 --lr 
 
 # only the last steps are traced: they are the run, and those before it are the ones without the profiler
 run stagewright report 1f1b-own.stagewright --json
-last=$(json loss 4)
+final=$(json loss 4)
 run stagewright record -s 1f1b -p 2 -m 4 "${four[@]}" "${small[@]}" --trace-steps 1 --engine torch --python "$python" --job traced.job -o traced.stagewright
 expect_code 0
 run stagewright report traced.stagewright --json
 expect_json 1 steps
-expect_that "the last step's loss: $(json loss 0) and $last" awk -v a="$(json loss 0)" -v b="$last" -v most=$tolerance 'BEGIN { d = a - b; if (d < 0) d = -d; exit !(d <= most * b) }'
+expect_that "the last step's loss: $(json loss 0) and $final" awk -v a="$(json loss 0)" -v b="$final" -v most=$tolerance 'BEGIN { d = a - b; if (d < 0) d = -d; exit !(d <= most * b) }'
 run stagewright report traced.stagewright
 expect_out 'without the profiler .* median of 2 steps; .*; beside each, the profiler took .* more and writing its trace'
 
