@@ -10,7 +10,7 @@ process_of() {
 # end_rank RANK SIGNAL [OPTION…]: a long recording, until some steps are complete; then the signal, until it has ended
 # Again where Open MPI itself ended a rank that was just reading memory of the killed one, so that none was left to say which.
 end_rank() {
-    for _ in 1 2 3; do
+    for _ in 1 2 3 4 5 6 7 8; do
         end_rank_once "$@"
         grep -q 'Read -1, expected [0-9]*, errno = 3' <<<"$err" || return 0
     done
