@@ -13,17 +13,6 @@ namespace stagewright {
 
 namespace {
 
-template <typename Preset>
-Result<Preset> presetOf(std::span<const Preset> presets, std::string_view name, const char* what)
-{
-    std::string names;
-    for (const Preset& preset : presets) {
-        if (preset.name == name) return preset;
-        names += fmt::format("{}{}", names.empty() ? "" : ", ", preset.name);
-    }
-    return fail(ErrorCode::Usage, fmt::format("there is no {} '{}'", what, name), "known are " + names);
-}
-
 // "25GB/s" in bytes per second.
 bool readRate(std::string_view text, double& out)
 {
@@ -62,7 +51,7 @@ Result<Cluster> parseCluster(std::string_view text)
     if (!device || !readNumber(count, out.devices) || out.devices < 1 || out.devices > 1'000'000)
         return fail(ErrorCode::Usage, fmt::format("'{}' is not a number of devices and their kind", what),
                     "write 64@a100");
-    STAGEWRIGHT_TRY(out.device, presetOf(devicePresets(), *device, "device"));
+    STAGEWRIGHT_TRY(out.device, devicePresetOf(*device));
     out.memory = out.device.memory;
     bool cards = false;
     for (const std::string_view one : itemsOf(options.value_or(""), ":")) {
@@ -84,7 +73,7 @@ std::string toText(const Cluster& cluster)
 
 Result<ModelPreset> parseModelShape(std::string_view text)
 {
-    if (text.find('=') == std::string_view::npos) return presetOf(modelPresets(), text, "model");
+    if (text.find('=') == std::string_view::npos) return modelPresetOf(text);
     ModelPreset model{"your model", 0, 0, 0, 2048, 50304, 1};
     const auto places = std::to_array<std::pair<std::string_view, int ModelPreset::*>>({
         {"layers", &ModelPreset::layers},

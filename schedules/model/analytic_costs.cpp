@@ -43,7 +43,7 @@ Result<Preset> findPreset(const std::array<Preset, N>& presets, std::string_view
         if (preset.name == name) return preset;
         names += fmt::format("{}{}", names.empty() ? "" : ", ", preset.name);
     }
-    return fail(ErrorCode::Usage, fmt::format("analytic costs: unknown {} '{}'; known are {}", what, name, names));
+    return fail(ErrorCode::Usage, fmt::format("unknown {} '{}'; known are {}", what, name, names));
 }
 
 Result<void> readOption(std::string_view text, AnalyticCosts& out)
@@ -91,6 +91,10 @@ std::span<const ModelPreset> modelPresets() { return models; }
 
 std::span<const DevicePreset> devicePresets() { return devices; }
 
+Result<ModelPreset> modelPresetOf(std::string_view name) { return findPreset(models, name, "model"); }
+
+Result<DevicePreset> devicePresetOf(std::string_view name) { return findPreset(devices, name, "device"); }
+
 double stageFlops(OpKind kind, const StageShape& stage)
 {
     const double h = stage.hidden;
@@ -116,10 +120,12 @@ Result<AnalyticCosts> parseAnalyticCosts(std::string_view text)
     if (!deviceName)
         return fail(ErrorCode::Usage, fmt::format("analytic costs: '{}' names no device", names),
                     "write MODEL@DEVICE, such as gpt-6.2b@a100");
-    STAGEWRIGHT_TRY(auto model, findPreset(models, modelName, "model"));
-    STAGEWRIGHT_TRY(auto device, findPreset(devices, *deviceName, "device"));
-    out.model = model;
-    out.device = device;
+    auto model = modelPresetOf(modelName);
+    if (!model) return tl::unexpected(std::move(model.error()).with("analytic costs"));
+    auto device = devicePresetOf(*deviceName);
+    if (!device) return tl::unexpected(std::move(device.error()).with("analytic costs"));
+    out.model = *model;
+    out.device = *device;
     for (const std::string_view one : itemsOf(settings.value_or(""), ":")) STAGEWRIGHT_CHECK(readOption(one, out));
     return out;
 }

@@ -44,6 +44,9 @@ struct DevicePreset {
 
 std::span<const ModelPreset> modelPresets();
 std::span<const DevicePreset> devicePresets();
+// By name; Usage lists the names.
+Result<ModelPreset> modelPresetOf(std::string_view name);
+Result<DevicePreset> devicePresetOf(std::string_view name);
 
 // A stage of `layers` blocks of width h, s tokens and vocabulary V, b samples a microbatch.
 struct StageShape {

@@ -265,7 +265,7 @@ private slots:
         QTest::newRow("no device") << "64"
                                    << "not a number of devices";
         QTest::newRow("unknown device") << "64@b900"
-                                        << "no device 'b900'";
+                                        << "unknown device 'b900'";
         QTest::newRow("option") << "64@a100:disk=3"
                                 << "'disk=3' is not an option";
         QTest::newRow("hosts") << "12@a100"
