@@ -22,7 +22,7 @@ struct ProcessStart {
     bool mpi = true;                 // they meet by MPI
     std::vector<SlurmOption> srun{}; // the user's
 };
-// Of a --launcher: "mpirun" (also ""), "srun" or "srun:MPI" (of --mpi; pmix), "jsrun", "custom:WORDS" with {n} and {nodes}
+// The words of a --launcher: "mpirun" (also ""), "srun" or "srun:MPI" (of --mpi; pmix), "jsrun", "custom:WORDS" with {n} and {nodes}
 // in them. The program's own words follow. Usage: words with an open quote, or torchrun, which starts PyTorch only.
 Result<std::vector<std::string>> launcherWords(const std::string& launcher, const ProcessStart& launch);
 

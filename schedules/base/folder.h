@@ -11,7 +11,7 @@ namespace stagewright {
 // listed or not. (The increment of std::filesystem's iterators throws where reading goes wrong.)
 std::vector<std::string> namesIn(const std::string& folder);
 
-// Of all regular files in it and below, without following links; 0 where there is none.
+// The bytes of all regular files in it and below, without following links; 0 where there is none.
 std::int64_t folderBytes(const std::string& folder);
 
 } // namespace stagewright

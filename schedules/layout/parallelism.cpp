@@ -47,7 +47,7 @@ double linkOf(const Cluster& cluster, const StepConstants& c, int group)
     return perCard(cluster, c) * std::min(1.0, static_cast<double>(cluster.cards) / cluster.perHost);
 }
 
-// Of one layer and microbatch, in seconds.
+// What one layer takes for one microbatch, in seconds.
 struct LayerTimes {
     double forward = 0, reduce = 0, scores = 0;
     double recompute = 0, recomputeReduce = 0;

@@ -43,7 +43,7 @@ Result<Preset> findPreset(const std::array<Preset, N>& presets, std::string_view
         if (preset.name == name) return preset;
         names += fmt::format("{}{}", names.empty() ? "" : ", ", preset.name);
     }
-    return fail(ErrorCode::Usage, fmt::format("unknown {} '{}'; known are {}", what, name, names));
+    return fail(ErrorCode::Usage, fmt::format("unknown {} '{}'", what, name), "known are " + names);
 }
 
 Result<void> readOption(std::string_view text, AnalyticCosts& out)

@@ -159,7 +159,7 @@ Result<std::optional<InterOperatorPlan>> planInterOperator(const InterOperatorPr
     STAGEWRIGHT_CHECK(check(problem));
     std::set<std::int64_t> times;
     for (const StageOption& one : problem.options) times.insert(one.time);
-    // Of one microbatch only the sum counts. Of more, a plan that is best under a limit has a stage as slow as that: with a
+    // With one microbatch only the sum counts. With more, a plan that is best under a limit has a stage as slow as that: with a
     // faster one it would be better still. So no plan counts twice.
     if (problem.microbatches == 1 && !times.empty()) times = {*times.rbegin()};
     Stages stages(problem);

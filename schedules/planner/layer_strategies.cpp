@@ -15,7 +15,7 @@ struct State {
     std::size_t from = 0; // its state
 };
 
-// Of equal memory and time one, with all their choices; none that another one beats in both.
+// States of equal memory and time become one with all their choices; one that another beats in both goes.
 std::vector<State> best(std::vector<State> states)
 {
     std::stable_sort(states.begin(), states.end(), [](const State& a, const State& b) {

@@ -30,7 +30,7 @@ document::Document runDocument(const Run& run, const RunReport& report, const Ru
 document::Section communicationSection(const RunReport& report, const std::vector<document::Figure>& figures);
 // Longest gain first; what can't be simulated with its reason.
 document::Section leversSection(const RunReport& report);
-// Of a run that trained: contention, loss, whose weights; without keys. Steps that a run has differ from it in notes.
+// What a run that trained has beside its times: contention, loss, whose weights; without keys. Steps that a run has differ from it in notes.
 std::vector<document::Figure> trainingFigures(const Run& run, int step);
 // Under "notes"; ranges in units of cost where that is the unit of the run's times.
 document::Section notesSection(const std::vector<Note>& notes, Nanos timeUnit);

@@ -26,8 +26,8 @@ public:
         document::Tone tone = document::Tone::Faint;
         const char* role() const;
     };
-    // Of the same figure, by its key or without one its title; no text where one is unknown, the units differ, or sums
-    // cover different numbers of ranks. Of counts and numbers neither direction is better.
+    // The text of the same figure, found by its key or without one by its title; no text where one is unknown, the units
+    // differ, or sums cover different numbers of ranks. Of counts and numbers neither direction is better.
     Change of(const document::Figure& now) const;
     Change share(double now, double before, int decimals = 1) const; // fractions, less is better: "−9.7 pt"
     void tell(PanelSection& section, const Change& change) const;    // beside the last row

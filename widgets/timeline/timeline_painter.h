@@ -60,7 +60,7 @@ struct TimelineScene {
     int rankNumber(SpanRef ref) const { return panel(ref.panel).timeline->trackOf(ref.span).rank; }
     // A rank's compute row, by its index in the panel; unclipped; nullopt: none.
     std::optional<QRectF> rowRect(int panel, int rankIndex) const;
-    // Of the communication track below a row, including the gap; 0: none.
+    // The height of the communication track below a row, including the gap; 0: none.
     double trackHeight() const { return rows.metrics.track > 0 ? rows.metrics.track + rows.metrics.trackGap : 0; }
     double contentHeight() const { return rulerHeight + rows.height; } // of the ruler and all rows
     const RowPlace& place(int row) const { return rows.rows[static_cast<std::size_t>(row)]; }

@@ -18,7 +18,7 @@ struct CanvasRun {
     Schedule order; // as it is now
 };
 Result<CanvasRun> emptyCanvas(int ranks, int stages, int microbatches); // the whole order is a GPipe one
-// Of an order with missing ops and no other fault; nullopt: it is none. An empty name: the order's.
+// The run of an order that has missing ops and no other fault; nullopt: it is another one. An empty name: the order's.
 std::optional<CanvasRun> incompleteCanvas(const Schedule& order, const QString& name);
 // The dialog that asks for the shape; it is over the window until answered, and `made` isn't called if it is cancelled.
 void askEmptyCanvas(QWidget* window, std::function<void(int ranks, int stages, int microbatches)> made);
