@@ -247,7 +247,7 @@ private slots:
                                  "gpt-1.5b@a100:efficiency=2", "gpt-1.5b@a100:x=1", "gpt-1.5b@a100:attention=half"})
             QVERIFY2(!parseAnalyticCosts(text), text);
         const auto unknown = parseAnalyticCosts("nobody@a100");
-        QVERIFY(unknown.error().message.find("gpt-6.2b") != std::string::npos);
+        QVERIFY(unknown.error().remedy.find("gpt-6.2b") != std::string::npos);
         const Schedule deep = makeSchedule("1f1b", {16, 16}).value();
         QVERIFY(!analyticCosts(deep, parseAnalyticCosts("gpt-1.5b@a100").value()));
         AnalyticCosts given = parseAnalyticCosts("gpt-1.5b@a100").value();
