@@ -43,6 +43,8 @@ libsimdjson-dev         large JSON traces
 libopenblas0-pthread    matrix products of the training engine
 libopenmpi-dev          ranks as processes, where it is installed
 openmpi-bin             starts them
+libmpich-dev            the same under MPICH, Intel MPI or Cray's, optional
+mpich                   starts them in tests
 openssh-client          recording on other computers
 libdnnl2                faster matrix products on some processors
 qt6-base-dev            the window, and the test framework

@@ -116,8 +116,7 @@ public:
     {
         const char* folder = std::getenv(flightFolderVariable);
         if (folder == nullptr || !launchedProcesses()) return;
-        const char* rank = std::getenv("OMPI_COMM_WORLD_RANK"); // of mpirun, whose processes are looked for
-        for (const std::string& file : {std::string(name), fmt::format("{}-{}", name, rank != nullptr ? rank : "")})
+        for (const std::string& file : {std::string(name), fmt::format("{}-{}", name, mpi::launchedPlace())})
             std::ofstream(fmt::format("{}/{}", folder, file)) << ::getpid();
     }
     // Empty where there is no folder for them.
@@ -193,7 +192,7 @@ Result<ProcessesEnd> startProcesses(int count, const std::vector<std::string>& l
     STAGEWRIGHT_CHECK(mpi::available());
     STAGEWRIGHT_TRY(auto own, ownArguments());
     if (!session.stdinControl) own.emplace_back("--stdin-control"); // how a stop request reaches them
-    STAGEWRIGHT_TRY(auto words, launchedWords(launcher, own));
+    STAGEWRIGHT_TRY(auto words, launchedWords(asMpirunTakes(launcher, count), own));
     session.note(fmt::format("started as: {}", fmt::join(words, " ")));
     if (!session.colourOut()) ::setenv("NO_COLOR", "1", 0); // mpirun gives the processes a terminal of their own
     const FlightFolder flights;
@@ -211,7 +210,8 @@ Result<ProcessesEnd> startProcesses(int count, const std::vector<std::string>& l
                      "nothing was recorded; see what else runs on this machine"};
     };
     MpiRun run{std::move(words), count, {}, {}, {}};
-    if (launcher.front() == "mpirun") { // those of others leave their marks where they run
+    if (launcher.front() == "mpirun" ||
+        launcher.front() == "mpiexec") { // those of others leave their marks where they run
         run.started = flights.marked(startedMark);
         run.joined = flights.marked(joinedMark);
         run.stuck = stuck;

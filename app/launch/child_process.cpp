@@ -10,6 +10,7 @@
 #include <utility>
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -235,6 +236,32 @@ void ChildProcess::leave()
 void ChildProcess::signalGroup(int signal)
 {
     if (m_pid > 0 && !m_end) ::kill(-m_pid, signal);
+}
+
+Result<ChildOutput> runToEnd(const ChildStart& what, double seconds, std::size_t mostBytes)
+{
+    const std::string name = std::filesystem::path(what.arguments.front()).filename().string();
+    STAGEWRIGHT_TRY(auto child, ChildProcess::start(what));
+    ChildOutput said;
+    const auto begin = std::chrono::steady_clock::now();
+    while (secondsSince(begin) <= seconds) {
+        if (child.atEnd() && child.errors() < 0) {
+            if (const auto end = child.poll()) {
+                said.end = *end;
+                return said;
+            }
+            ::poll(nullptr, 0, 10);
+            continue;
+        }
+        std::array<pollfd, 2> ready{{{child.output(), POLLIN, 0}, {child.errors(), POLLIN, 0}}};
+        ::poll(ready.data(), ready.size(), 200);
+        said.out += child.read();
+        said.err += child.readErrors();
+        if (said.out.size() + said.err.size() > mostBytes)
+            return fail(ErrorCode::Failed, fmt::format("{} prints more than {} MiB", name, mostBytes >> 20),
+                        "check which one is first on PATH");
+    }
+    return fail(ErrorCode::Unavailable, fmt::format("{} gives no answer within {:.0f} s", name, seconds));
 }
 
 } // namespace stagewright

@@ -67,4 +67,14 @@ private:
     std::optional<ChildEnd> m_end;
 };
 
+// What a program said, and how it ended.
+struct ChildOutput {
+    ChildEnd end;
+    std::string out;
+    std::string err; // with ownErrors
+};
+// Runs a program that answers at once. Unavailable where it can't be started or has not ended within so many seconds;
+// Failed where it says more than so many bytes. It is ended with the call. Blocks.
+Result<ChildOutput> runToEnd(const ChildStart& what, double seconds, std::size_t mostBytes);
+
 } // namespace stagewright

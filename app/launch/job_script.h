@@ -1,4 +1,4 @@
-// Scripts of jobs that users start themselves, beside those of Slurm (slurm/slurm_script.h): a script that each node runs,
+// Scripts of jobs that users start themselves, beside those of queues (batch_script.h): a script that each node runs,
 // and objects for Kubernetes. Text that people read, keep and edit.
 #pragma once
 

@@ -33,6 +33,14 @@ std::vector<std::string> srunWords(const ProcessStart& launch, const std::string
     return words;
 }
 
+std::vector<std::string> fluxWords(const ProcessStart& launch, const std::string& pmi)
+{
+    std::vector<std::string> words{"flux", "run", fmt::format("--ntasks={}", launch.processes)};
+    if (launch.nodes > 0) words.push_back(fmt::format("--nodes={}", launch.nodes));
+    if (!pmi.empty()) words.push_back("-opmi=" + pmi);
+    return words;
+}
+
 Result<std::vector<std::string>> customWords(const std::string& text, const ProcessStart& launch)
 {
     auto words = shellSplit(text);
@@ -49,6 +57,11 @@ Result<std::vector<std::string>> customWords(const std::string& text, const Proc
 }
 
 } // namespace
+
+std::vector<std::string> mpiexecWords(const std::string& program, int processes)
+{
+    return {program, "-n", std::to_string(processes)};
+}
 
 std::string toSetting(const SlurmOption& option)
 {
@@ -67,6 +80,9 @@ Result<std::vector<std::string>> launcherWords(const std::string& launcher, cons
     if (launcher.empty() || launcher == "mpirun") return mpirunWords(launch);
     if (launcher == "srun" || launcher.starts_with("srun:"))
         return srunWords(launch, launcher == "srun" ? "pmix" : launcher.substr(5));
+    if (launcher == "mpiexec") return mpiexecWords(launcher, launch.processes);
+    if (launcher == "flux" || launcher.starts_with("flux:"))
+        return fluxWords(launch, launcher == "flux" ? "" : launcher.substr(5));
     if (launcher == "jsrun") return std::vector<std::string>{"jsrun", "--np", std::to_string(launch.processes)};
     if (launcher.starts_with("custom:")) return customWords(launcher.substr(7), launch);
     return fail(ErrorCode::Usage,

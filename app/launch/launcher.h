@@ -22,9 +22,11 @@ struct ProcessStart {
     bool mpi = true;                 // they meet by MPI
     std::vector<SlurmOption> srun{}; // the user's
 };
-// The words of a --launcher: "mpirun" (also ""), "srun" or "srun:MPI" (of --mpi; pmix), "jsrun", "custom:WORDS" with {n} and {nodes}
-// in them. The program's own words follow. Usage: words with an open quote, or torchrun, which starts PyTorch only.
+// The words of a --launcher: "mpirun" (also ""; Open MPI's), "mpiexec" (of MPICH and its kin), "srun" or "srun:MPI" (of
+// --mpi; pmix), "flux" or "flux:PMI", "jsrun", "custom:WORDS" with {n} and {nodes} in them. The program's own words follow. Usage: words with an open quote, or torchrun, which starts PyTorch only.
 Result<std::vector<std::string>> launcherWords(const std::string& launcher, const ProcessStart& launch);
+// What every MPI's starter takes: MPICH's is called mpiexec or mpirun, and has none of Open MPI's options.
+std::vector<std::string> mpiexecWords(const std::string& program, int processes);
 
 // srun's words for one task within a job, where it has a place; the user's options come last.
 std::vector<std::string> oneTaskWords(const std::vector<std::string>& options);

@@ -24,6 +24,7 @@
 
 #include <fmt/format.h>
 
+#include "app/launch/launcher.h"
 #include "app/launch/program_path.h"
 #include "schedules/base/open_files.h"
 #include "schedules/base/quantity.h"
@@ -132,6 +133,18 @@ Result<std::vector<std::string>> launchedWords(std::vector<std::string> launcher
                                      : "load its module, or choose another --launcher");
     launcher.insert(launcher.end(), program.begin(), program.end());
     return launcher;
+}
+
+std::vector<std::string> asMpirunTakes(std::vector<std::string> launcher, int processes)
+{
+    constexpr double answersWithin = 20;
+    constexpr std::size_t mostSaid = std::size_t{1} << 20;
+    const std::string path = launcher.front() == "mpirun" ? programOnPath("mpirun") : std::string();
+    if (path.empty()) return launcher;
+    const auto said = runToEnd({{path, "--version"}, {}, "/"}, answersWithin, mostSaid);
+    const bool mpich =
+        said && (said->out.find("HYDRA") != std::string::npos || said->out.find("Intel(R) MPI") != std::string::npos);
+    return mpich ? mpiexecWords("mpirun", processes) : std::move(launcher);
 }
 
 Result<std::vector<std::string>> ownArguments()

@@ -31,6 +31,10 @@ Result<ChildEnd> runUnderMpi(const MpiRun& run, const std::stop_token& stop);
 Result<std::vector<std::string>> launchedWords(std::vector<std::string> launcher,
                                                const std::vector<std::string>& program);
 
+// The launcher's words for the mpirun that is on PATH: MPICH and its kin take none of Open MPI's options, and their
+// mpirun says what it is. Others stay as they are.
+std::vector<std::string> asMpirunTakes(std::vector<std::string> launcher, int processes);
+
 // This program's own arguments, its path first.
 Result<std::vector<std::string>> ownArguments();
 

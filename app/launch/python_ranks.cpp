@@ -36,21 +36,25 @@ std::vector<std::string> torchrunWords(const PythonRanks& ranks, const std::stri
     return words;
 }
 
-std::string headLines(const PythonRanks& ranks)
+std::string headLines(const PythonRanks& ranks, const Queue& queue)
 {
+    // numbers of other queues have letters in them
+    const std::string number = &queue == &slurmQueue()
+                                   ? std::string(queue.number)
+                                   : fmt::format("$(printf %s \"${}\" | cksum | cut -d ' ' -f 1)", queue.number);
     std::string text = fmt::format("# The processes meet at the first node of the job.\n"
-                                   "head=$(scontrol show hostnames \"$SLURM_JOB_NODELIST\" | head -n 1)\n"
-                                   "port=$(({} + SLURM_JOB_ID % 1000))\n",
-                                   ranks.port);
+                                   "head=$({} | head -n 1)\n"
+                                   "port=$(({} + {} % 1000))\n",
+                                   queue.hosts, ranks.port, number);
     if (!ranks.torchrun)
         text += fmt::format("export MASTER_ADDR=\"$head\" MASTER_PORT=\"$port\" WORLD_SIZE={} LOCAL_WORLD_SIZE={}\n",
                             ranks.nodes * ranks.perNode, ranks.perNode);
     return text;
 }
 
-std::string inSlurm(const PythonRanks& ranks)
+std::string inQueue(const PythonRanks& ranks, const Queue& queue)
 {
-    if (ranks.torchrun) return torchrunText(ranks, "\"$SLURM_JOB_ID\"", "\"$head:$port\"");
+    if (ranks.torchrun) return torchrunText(ranks, fmt::format("\"${}\"", queue.number), "\"$head:$port\"");
     std::vector<std::string> words{ranks.python, "-u"};
     words.insert(words.end(), ranks.program.begin(), ranks.program.end());
     return "sh -c " + shellWord("export RANK=$SLURM_PROCID LOCAL_RANK=$SLURM_LOCALID; exec " + shellCommand(words));

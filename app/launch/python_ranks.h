@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "app/launch/batch_queue.h"
+
 namespace stagewright {
 
 struct PythonRanks {
@@ -24,8 +26,9 @@ std::string torchrunText(const PythonRanks& ranks, const std::string& id, const 
 // The same as words.
 std::vector<std::string> torchrunWords(const PythonRanks& ranks, const std::string& id, const std::string& endpoint);
 
-std::string headLines(const PythonRanks& ranks); // of a Slurm job: the first node and the port, as $head and $port
-std::string inSlurm(const PythonRanks& ranks);   // what srun starts in that job
+std::string headLines(const PythonRanks& ranks,
+                      const Queue& queue); // of a job: its first node and port, as $head and $port
+std::string inQueue(const PythonRanks& ranks, const Queue& queue);    // what the queue's launcher starts in that job
 std::string exportLines(const std::vector<std::string>& environment); // NAME=VALUE each
 
 } // namespace stagewright

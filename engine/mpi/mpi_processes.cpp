@@ -1,5 +1,6 @@
 #include "engine/mpi/mpi_processes.h"
 
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <stdexcept>
@@ -16,9 +17,21 @@ namespace stagewright::mpi {
 
 namespace {
 
-constexpr const char* moduleFile = "libstagewright_mpi.so";
+constexpr const char* usualModule = "libstagewright_mpi.so";
+constexpr const char* mpichModule = "libstagewright_mpich.so"; // of MPICH's binary interface; it names no library
+constexpr auto mpichLibraries = std::to_array<const char*>({"libmpi.so.12", "libmpich.so.12"});
 constexpr const char* install = "install the package stagewright-mpi, or build where libopenmpi-dev is; Open MPI is in "
                                 "Debian: apt install openmpi-bin";
+constexpr const char* installMpich = "build where libmpich-dev is, or start the processes by Open MPI's mpirun";
+
+bool isSet(const char* variable)
+{
+    const char* text = std::getenv(variable);
+    return text && *text;
+}
+
+// Whether MPICH or its kin started this process, by PMI alone: Open MPI's mpirun and Slurm's PMIx say more.
+bool startedByMpich() { return isSet("PMI_SIZE") && !isSet("OMPI_COMM_WORLD_SIZE") && !isSet("PMIX_RANK"); }
 
 std::vector<std::string> modulePlaces()
 {
@@ -27,8 +40,25 @@ std::vector<std::string> modulePlaces()
     const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
     if (error) return {};
     const std::filesystem::path folder = program.parent_path();
-    return {(folder / moduleFile).string(),
-            (folder / STAGEWRIGHT_MPI_MODULE_FOLDER / moduleFile).lexically_normal().string()};
+    std::vector<std::string> places;
+    // one that was built with MPICH alone is the usual one
+    for (const char* file : startedByMpich() ? std::vector{mpichModule, usualModule} : std::vector{usualModule})
+        for (const std::filesystem::path& in : {folder, folder / STAGEWRIGHT_MPI_MODULE_FOLDER})
+            places.push_back((in / file).lexically_normal().string());
+    return places;
+}
+
+// The library of MPI itself, for the module that names none.
+Result<void> loadMpich()
+{
+    std::string said;
+    for (const char* name : mpichLibraries) {
+        if (::dlopen(name, RTLD_NOW | RTLD_GLOBAL)) return {};
+        const char* why = ::dlerror();
+        said += fmt::format("{}{}", said.empty() ? "" : "; ", why ? why : name);
+    }
+    return fail(ErrorCode::Unavailable, fmt::format("MPICH's library can't be loaded: {}", said),
+                "load its module, or name its folder in LD_LIBRARY_PATH");
 }
 
 Result<const StagewrightMpiTable*> loadModule()
@@ -41,7 +71,9 @@ Result<const StagewrightMpiTable*> loadModule()
         if (place.empty() && std::filesystem::exists(one, ignored)) place = one;
     }
     if (place.empty())
-        return fail(ErrorCode::Unavailable, "ranks as processes need the MPI module; looked for" + looked, install);
+        return fail(ErrorCode::Unavailable, "ranks as processes need the MPI module; looked for" + looked,
+                    startedByMpich() ? installMpich : install);
+    if (std::filesystem::path(place).filename() == mpichModule) STAGEWRIGHT_CHECK(loadMpich());
     void* library = ::dlopen(place.c_str(), RTLD_NOW | RTLD_GLOBAL); // Open MPI's own modules use its symbols
     if (!library) {
         const char* said = ::dlerror();
@@ -72,6 +104,11 @@ public:
         if (m_table.start(&m_index, &m_count, &m_tagLimit) != 0)
             return fail(ErrorCode::Failed, fmt::format("MPI can't start: {}", m_table.lastError()),
                         "start the program by mpirun or srun --mpi=pmix");
+        if (const int said = launchedProcesses().value_or(m_count); said != m_count)
+            return fail(ErrorCode::Unavailable,
+                        fmt::format("{} processes were started, and {} sees {}: they were started by another MPI", said,
+                                    m_table.library(), m_count),
+                        installMpich);
         m_takesDeviceMemory = m_table.takesDeviceMemory() != 0;
         return {};
     }
@@ -135,10 +172,17 @@ private:
 
 } // namespace
 
+std::string launchedPlace()
+{
+    for (const char* variable : {"OMPI_COMM_WORLD_RANK", "PMI_RANK"})
+        if (isSet(variable)) return std::getenv(variable);
+    return {};
+}
+
 std::optional<int> launchedProcesses()
 {
     for (const char* variable : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"})
-        if (const char* text = std::getenv(variable); text && *text) return wholeOf<int>(text);
+        if (isSet(variable)) return wholeOf<int>(std::getenv(variable));
     // srun --mpi=pmix
     if (std::getenv("PMIX_RANK"))
         if (const char* tasks = std::getenv("SLURM_NTASKS"); tasks && *tasks) return wholeOf<int>(tasks);

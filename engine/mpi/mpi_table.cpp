@@ -1,4 +1,5 @@
 // The only source that sees mpi.h.
+#include <algorithm>
 #include <limits>
 #include <mutex>
 #include <string>
@@ -46,8 +47,10 @@ const char* library()
         char version[MPI_MAX_LIBRARY_VERSION_STRING] = {};
         int length = 0;
         MPI_Get_library_version(version, &length);
-        const std::string whole(version);
-        return whole.substr(0, whole.find(','));
+        std::string first(version); // its first line
+        first.resize(std::min(first.size(), first.find_first_of(",\n")));
+        std::replace(first.begin(), first.end(), '\t', ' ');
+        return first;
     }();
     return text.c_str();
 }

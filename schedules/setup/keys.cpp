@@ -47,11 +47,14 @@ std::string ruleFault(const std::string& text)
 
 std::string launcherFault(const std::string& text)
 {
-    const bool named = text == "mpirun" || text == "srun" || text == "torchrun" || text == "jsrun";
-    const bool more =
-        (text.starts_with("srun:") && text.size() > 5) || (text.starts_with("custom:") && text.size() > 7);
+    const bool named = oneOf({"mpirun", "mpiexec", "srun", "flux", "jsrun", "torchrun"})(text).empty();
+    const bool more = (text.starts_with("srun:") && text.size() > 5) ||
+                      (text.starts_with("flux:") && text.size() > 5) ||
+                      (text.starts_with("custom:") && text.size() > 7);
     return named || more ? std::string()
-                         : fmt::format("takes mpirun, srun, srun:MPI, torchrun, jsrun or custom:WORDS, not '{}'", text);
+                         : fmt::format("takes mpirun, mpiexec, srun, srun:MPI, flux, flux:PMI, torchrun, jsrun or "
+                                       "custom:WORDS, not '{}'",
+                                       text);
 }
 
 std::string variableFault(const std::string& text)
@@ -226,9 +229,10 @@ std::vector<SetupKey> allKeys()
          "Ranks that share a process, with --processes or under mpirun [1]", wholeNumber(1, 4096),
          "every rank is a process of its own"},
         {"--launcher", &S::launcher, SetupRecord, "NAME",
-         "What starts the processes: mpirun; srun, or srun:MPI for its kind of MPI (pmix, pmi2); jsrun; torchrun, in "
-         "scripts "
-         "for PyTorch; custom:'WORDS', with {n} for their number [mpirun; in Slurm's queue srun]",
+         "What starts the processes: mpirun; mpiexec, of MPICH and its kin; srun, or srun:MPI for its kind of MPI "
+         "(pmix, "
+         "pmi2); flux, or flux:PMI; jsrun; torchrun, in scripts for PyTorch; custom:'WORDS', with {n} for their number "
+         "[mpirun; in a queue that queue's own]",
          launcherFault, "", "its run.sh starts torchrun"},
         {"--container", &S::container, SetupRecord, "IMAGE",
          "Run the ranks in a container: FILE.sif or docker://NAME by Apptainer; any other image in Slurm, by enroot "

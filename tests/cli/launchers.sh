@@ -12,7 +12,7 @@ expect_code 0
 for bad in 'mpi' 'srun:' 'custom:'; do
     run stagewright record "${tiny[@]}" --processes --launcher "$bad" -o none.stagewright
     expect_code 2
-    expect_err '--launcher: takes mpirun'
+    expect_err '--launcher: takes mpirun, mpiexec'
 done
 run stagewright record "${tiny[@]}" --launcher srun -o none.stagewright
 expect_code 2
@@ -58,6 +58,32 @@ FAKE
     expect_code 4
     expect_err 'jsrun, which is not on PATH'
     expect_err 'choose another --launcher'
+fi
+
+# MPICH's own starter, by name and as the mpirun that is first on PATH; Open MPI's module would see one process
+if [ -f "$(dirname "$STAGEWRIGHT")/libstagewright_mpich.so" ] && command -v mpiexec.hydra >/dev/null; then
+    mkdir mpich
+    for name in mpirun mpiexec; do # it looks for its helper beside itself
+        printf '#!/bin/sh\nexec mpiexec.hydra "$@"\n' >mpich/$name
+        chmod +x mpich/$name
+    done
+    for launcher in mpirun mpiexec 'custom:mpiexec -n {n} -ppn 2'; do
+        run env PATH="$PWD/mpich:$PATH" "$STAGEWRIGHT" record "${tiny[@]}" --processes --launcher "$launcher" -o mpich.stagewright
+        expect_code 0
+        expect_same "$(losses mpich.stagewright)" "$(losses here.stagewright)"
+        mv mpich.stagewright last-mpich.stagewright
+    done
+    expect_that 'the run names it' grep -qa 'MPICH Version: [0-9]' last-mpich.stagewright
+    run env PATH="$PWD/mpich:$PATH" "$STAGEWRIGHT" check -s 1f1b -p 2 -m 4 --processes 2
+    expect_code 0
+    if [ -f "$(dirname "$STAGEWRIGHT")/libstagewright_mpi.so" ]; then
+        run env PATH="$PWD/mpich:$PATH" STAGEWRIGHT_MPI_MODULE="$(dirname "$STAGEWRIGHT")/libstagewright_mpi.so" "$STAGEWRIGHT" record "${tiny[@]}" --processes -o none.stagewright
+        expect_code 4
+        expect_err '2 processes were started, and Open MPI .* sees 1: they were started by another MPI'
+        expect_no_file none.stagewright
+    fi
+else
+    echo "MPICH: skipped, there is no module for it or no mpiexec.hydra"
 fi
 
 # shellcheck source=../support/daemons.bash

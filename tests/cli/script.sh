@@ -15,7 +15,7 @@ refused() { # refused MESSAGE OPTION…
     expect_err "$why"
     expect_no_file none
 }
-refused 'slurm, torchrun.*kubernetes' nomad "${tiny[@]}"
+refused 'slurm, pbs.*kubernetes' nomad "${tiny[@]}"
 refused "torchrun starts PyTorch's ranks" torchrun "${tiny[@]}"
 refused "4 ranks can't be spread evenly over 3 nodes" slurm "${tiny[@]}" --nodes 3
 refused 'a pod needs an image' kubernetes "${torch[@]}"
@@ -24,7 +24,11 @@ refused '--host: a script is started by you' slurm "${tiny[@]}" --host x
 refused 'not for a script of torchrun' torchrun "${torch[@]}" --slurm nodes=2
 refused '--launcher mpirun' slurm "${torch[@]}" --launcher mpirun
 refused '--env: takes NAME=VALUE' slurm "${tiny[@]}" --env '1x=2'
-refused 'takes mpirun, srun' slurm "${tiny[@]}" --launcher nothing
+refused 'takes mpirun, mpiexec, srun' slurm "${tiny[@]}" --launcher nothing
+refused '--directive is not for a script of slurm' slurm "${tiny[@]}" --directive='-A x'
+refused 'an option begins with a dash' pbs "${tiny[@]}" --directive 'A x'
+refused "--launcher srun is Slurm's" lsf "${tiny[@]}" --launcher srun
+refused 'not for a script of flux' flux "${tiny[@]}" --slurm nodes=2
 run stagewright script slurm "${tiny[@]}" -o 'A Job'
 expect_code 2
 expect_err 'a to z, digits and dashes'
@@ -87,6 +91,58 @@ rm calls
 run titan-run/run.sh
 expect_that 'it starts torchtitan' grep -q '^torchtitan.train$' calls
 expect_that 'it meets itself' grep -q -- '--rdzv-endpoint=localhost:29500' calls
+
+# PBS, LSF and Flux: the script as the queue would start it, on nodes that are all this one
+if [ -f "$(dirname "$STAGEWRIGHT")/libstagewright_mpi.so" ] && command -v mpirun >/dev/null; then
+    mkdir -p queues
+    printf 'localhost\n%.0s' 1 2 3 4 >nodes
+    cat >queues/flux <<'FAKE'
+#!/bin/sh
+[ "$1 $2" = 'run --ntasks=4' ] || exit 9
+[ "$3" = --nodes=2 ] || exit 9
+shift 3
+[ "$(id -u)" != 0 ] || root=--allow-run-as-root
+exec mpirun -q --oversubscribe $root -n 4 "$@"
+FAKE
+    chmod +x queues/flux
+    run stagewright record "${tiny[@]}" --steps 3 --clock virtual -o threads.stagewright
+    expect_code 0
+    by_loss() { stagewright sql "$1" "SELECT step, printf('%.17g', value) FROM metrics WHERE name='loss'"; }
+    for queue in pbs lsf flux; do
+        run stagewright script $queue "${tiny[@]}" --steps 3 --clock virtual --nodes 2 --directive='-A project' --env UCX_NET_DEVICES=mlx5_0 -o "by-$queue"
+        expect_code 0
+        case $queue in pbs) expect_out '^start:  qsub .*/by-pbs/job.sh$' ;; lsf) expect_out '^start:  bsub < .*/by-lsf/job.sh$' ;; *) expect_out '^start:  flux batch .*' ;; esac
+        expect_that 'it is a shell script' sh -n "by-$queue/job.sh"
+        run env PATH="$PWD/queues:$PATH" PBS_NODEFILE="$PWD/nodes" LSB_DJOB_HOSTFILE="$PWD/nodes" sh "by-$queue/job.sh"
+        expect_code 0
+        run stagewright hosts fetch "by-$queue" -o "by-$queue.stagewright"
+        expect_code 0
+        expect_same "$(by_loss "by-$queue.stagewright")" "$(by_loss threads.stagewright)"
+        run stagewright report "by-$queue.stagewright"
+        expect_out 'network +.*UCX_NET_DEVICES=mlx5_0'
+    done
+    # at its time limit the queue ends the program first, and the script says how
+    run stagewright script pbs "${tiny[@]}" --steps 100000 --nodes 1 -o long
+    expect_code 0
+    PBS_NODEFILE=$PWD/nodes setsid sh long/job.sh &
+    job=$!
+    for _ in $(seq 300); do
+        [ ! -s long/steps.stream ] || break
+        sleep 0.1
+    done
+    kill -TERM -- -$job
+    wait $job || true
+    expect_that 'it says how it ended' test -s long/ended.json
+    run stagewright hosts fetch long -o long.stagewright
+    expect_that 'its steps are kept' test -s long.stagewright
+else
+    echo "PBS, LSF and Flux: skipped, there is no mpirun"
+fi
+run stagewright script pbs "${torch[@]}" --backend cuda --nodes 2 --container image.sif -o pbs-torch
+expect_code 0
+out=$(cat pbs-torch/job.sh)
+expect_out '^#PBS -l select=2:ncpus=2:mpiprocs=1:ngpus=2$'
+expect_out '^mpirun .*-n 2 --hostfile "\$PBS_NODEFILE" .* apptainer exec --nv --bind [^ ]*/pbs-torch image.sif python3 -m torch.distributed.run --nnodes=2 --nproc-per-node=2 '
 
 # Kubernetes: pods with an index and a headless Service
 run stagewright script kubernetes "${torch[@]}" --backend cuda --nodes 2 --container 'img: "x"' --claim shared --env 'A=it is: #1' -o pods

@@ -1,9 +1,11 @@
 // Options of sbatch, the script, and what Slurm's programs say, in words.
 #include <QtTest/QtTest>
 
+#include "app/launch/batch_script.h"
 #include "app/launch/shell_words.h"
+#include "app/launch/slurm/slurm_option.h"
 #include "app/launch/slurm/slurm_queue.h"
-#include "app/launch/slurm/slurm_script.h"
+#include "schedules/base/text.h"
 
 using namespace stagewright;
 
@@ -31,7 +33,7 @@ private slots:
         script.setup = {"module load cuda"};
         script.command = {"/bin/stagewright", "record", "--schedule=a b.csv"};
         script.tasks = 4;
-        script.queued = true;
+        script.queue = &slurmQueue();
         const std::string text = toText(script).value();
         QVERIFY(text.starts_with("#!/bin/sh\n#SBATCH --job-name=node1-1\n#SBATCH --output='/s "
                                  "c/job/slurm.log'\n#SBATCH --open-mode=append\n#SBATCH --ntasks=4\n#SBATCH "
@@ -39,7 +41,7 @@ private slots:
         QVERIFY(text.find("\ncd '/s c/job' || exit 1\n") != std::string::npos);
         QVERIFY(text.find("\nmodule load cuda\n") < text.find("\nsrun --ntasks=4 --mpi=pmix "));
         QVERIFY(text.find("/bin/stagewright record '--schedule=a b.csv' >>log") != std::string::npos);
-        script.queued = false;
+        script.queue = nullptr;
         QVERIFY(toText(script).value().find("SBATCH") == std::string::npos);
         QVERIFY(toText(script).value().find("srun") == std::string::npos);
     }
@@ -56,7 +58,7 @@ private slots:
         BatchScript script;
         script.folder = "/job";
         script.command = {"/bin/stagewright"};
-        script.queued = true;
+        script.queue = &slurmQueue();
         script.srun = {{"container-image", "/i/a b.sqsh"}, {"container-readonly", ""}};
         QVERIFY(toText(script).value().find(
                     "\nsrun --ntasks=1 --mpi=none --kill-on-bad-exit=0 '--container-image=/i/a b.sqsh' "
@@ -81,6 +83,9 @@ private slots:
         QCOMPARE(words("srun", {2, 0, false, {{"mpi", "pmi2"}, {"exclusive", ""}}}),
                  std::string("srun --ntasks=2 --kill-on-bad-exit=0 --mpi=pmi2 --exclusive"));
         QCOMPARE(words("jsrun", {6}), std::string("jsrun --np 6"));
+        QCOMPARE(words("mpiexec", {6}), std::string("mpiexec -n 6"));
+        QCOMPARE(words("flux", {6, 2}), std::string("flux run --ntasks=6 --nodes=2"));
+        QCOMPARE(words("flux:pmix", {6}), std::string("flux run --ntasks=6 -opmi=pmix"));
         QCOMPARE(words("custom:run -n {n} '-N {nodes}'", {6, 3}), std::string("run -n 6 '-N 3'"));
         QVERIFY(!launcherWords("custom: ", {1}).has_value());
         QCOMPARE(launcherWords("torchrun", {1}).error().code, ErrorCode::Usage);
@@ -100,18 +105,68 @@ private slots:
         BatchScript script;
         script.folder = "/shared/job";
         script.command = {"/opt/sw/bin/stagewright", "record"};
-        script.queued = true;
+        script.queue = &slurmQueue();
         script.container = "a/b:1";
         QVERIFY(toText(script).value().find("\nsrun --ntasks=1 --mpi=none --kill-on-bad-exit=0 --container-image=a/b:1 "
                                             "--container-mounts=/shared/job:/shared/job,/opt/sw:/opt/sw "
                                             "--container-workdir=/shared/job /opt/sw/bin/stagewright record >>log") !=
                 std::string::npos);
-        script.queued = false;
+        script.queue = nullptr;
         QCOMPARE(toText(script).error().code, ErrorCode::Usage);
         script.container = "a.sif";
         script.command = {"/usr/bin/stagewright", "record"};
         QVERIFY(toText(script).value().find("\napptainer exec --bind /shared/job a.sif /usr/bin/stagewright record") !=
                 std::string::npos);
+    }
+
+    // Each queue's lines, and what it is told of the nodes.
+    void otherQueues()
+    {
+        BatchScript script;
+        script.name = "a-name-of-many-letters";
+        script.folder = "/s c/job";
+        script.command = {"/bin/stagewright", "record"};
+        script.tasks = 8;
+        script.nodes = 2;
+        script.gpusOfNode = 4;
+        script.directives = {"-A it's"};
+        script.environment = {"NCCL_DEBUG=A B", "OMPI_MCA_btl=self"};
+        const auto linesOf = [&](const char* queue) {
+            script.queue = findQueue(queue);
+            const std::string text = toText(script).value();
+            std::string lines;
+            for (const std::string_view line : split(text, "\n"))
+                if (line.starts_with(script.queue->directive))
+                    lines += std::string(line.substr(script.queue->directive.size() + 1)) + "\n";
+            return lines;
+        };
+        QCOMPARE(linesOf("pbs"), std::string("-N a-name-of-many-\n-S /bin/sh\n-j oe\n-o '/s c/job/queue.log'\n"
+                                             "-l select=2:ncpus=4:mpiprocs=4:ngpus=4\n-l place=scatter\n-A it's\n"));
+        QVERIFY(toText(script).value().find(" -n 8 --hostfile \"$PBS_NODEFILE\" -x NCCL_DEBUG /bin/stagewright record "
+                                            ">>log 2>&1 </dev/null\n") != std::string::npos);
+        QVERIFY(toText(script).value().find("\ntrap : TERM") != std::string::npos);
+        QVERIFY(toText(script).value().find("SLURM") == std::string::npos);
+        QCOMPARE(linesOf("lsf"), std::string("-J a-name-of-many-letters\n-o '/s c/job/queue.log'\n-n 8\n"
+                                             "-R \"span[ptile=4]\"\n-gpu \"num=4\"\n-A it's\n"));
+        QCOMPARE(linesOf("flux"),
+                 std::string("--job-name=a-name-of-many-letters\n--output='/s c/job/queue.log'\n--nodes=2\n"
+                             "--nslots=8\n--cores-per-slot=1\n--gpus-per-slot=1\n-A it's\n"));
+        QVERIFY(toText(script).value().find("\nflux run --ntasks=8 --nodes=2 /bin/stagewright record >>log") !=
+                std::string::npos);
+        script.directives = {"-l select=1:ncpus=64"};
+        QVERIFY(linesOf("pbs").find("mpiprocs") == std::string::npos);
+        script.container = "a/b:1";
+        QCOMPARE(toText(script).error().code, ErrorCode::Usage);
+        script.container = {};
+        // torchrun: one process a node, with the cores of its ranks
+        script.python = PythonRanks{"python3", {"driver.py", "."}, 2, 4};
+        script.directives.clear();
+        QVERIFY(linesOf("pbs").find("-l select=2:ncpus=4:mpiprocs=1:ngpus=4\n") != std::string::npos);
+        const std::string text = toText(script).value();
+        QVERIFY(text.find("\nhead=$(cat \"$PBS_NODEFILE\" | head -n 1)\n") != std::string::npos);
+        QVERIFY(text.find("--nproc-per-node=4 --rdzv-backend=c10d --rdzv-id=\"$PBS_JOBID\" "
+                          "--rdzv-endpoint=\"$head:$port\" driver.py .") != std::string::npos);
+        QVERIFY(!findQueue("nqs"));
     }
 
     void states()

@@ -83,7 +83,7 @@ _stagewright() {
             return
         fi
         ;;
-    --launcher) _stagewright_words "$current" 'mpirun srun srun:pmix srun:pmi2 jsrun torchrun custom:'; return ;;
+    --launcher) _stagewright_words "$current" 'mpirun mpiexec srun srun:pmix srun:pmi2 flux flux:pmix jsrun torchrun custom:'; return ;;
     --engine) _stagewright_words "$current" 'own torch torchtitan'; return ;;
     --optimizer) _stagewright_words "$current" 'adamw sgd'; return ;;
     --progress) _stagewright_words "$current" 'auto jsonl none'; return ;;
@@ -111,7 +111,7 @@ _stagewright() {
         esac
         ;;
     script)
-        [ "$previous" != script ] || _stagewright_words "$current" 'slurm torchrun kubernetes'
+        [ "$previous" != script ] || _stagewright_words "$current" 'slurm pbs lsf flux torchrun kubernetes'
         ;;
     schedules) _stagewright_words "$current" "$(_stagewright_schedules "$program")" ;;
     explore) _stagewright_words "$current" "$(_stagewright_surveys "$program")" ;;

@@ -7,7 +7,7 @@
 
 #include "app/cli/option_set.h"
 #include "app/launch/hosts/follow.h"
-#include "app/launch/slurm/slurm_script.h"
+#include "app/launch/slurm/slurm_option.h"
 #include "schedules/base/result.h"
 #include "schedules/setup/setup.h"
 

@@ -11,12 +11,13 @@
 #include "app/cli/text/json.h"
 #include "app/cli/verbs/record.h"
 #include "app/cli/verbs/torch_recording.h"
+#include "app/launch/batch_script.h"
 #include "app/launch/hosts/job_folder.h"
 #include "app/launch/hosts/job_list.h"
 #include "app/launch/job_script.h"
 #include "app/launch/launcher.h"
 #include "app/launch/mpi_start.h"
-#include "app/launch/slurm/slurm_script.h"
+#include "app/launch/shell_words.h"
 #include "engine/device/traits.h"
 #include "engine/torch/torch_job.h"
 #include "schedules/base/text.h"
@@ -33,6 +34,7 @@ namespace fs = std::filesystem;
 struct ScriptChoice : RecordChoice {
     std::string form; // "slurm"
     int nodes = 0;
+    std::vector<std::string> directives;
     std::string claim = "stagewright";
 };
 
@@ -57,7 +59,20 @@ Result<void> fits(const ScriptChoice& options)
         if (setup.names(std::string(option)))
             return fail(ErrorCode::Usage, fmt::format("{}: a script is started by you, where its folder is", option),
                         "leave it out");
-    const bool slurm = options.form == "slurm";
+    const Queue* queue = findQueue(options.form);
+    const bool slurm = queue == &slurmQueue();
+    if (!options.directives.empty() && (!queue || slurm))
+        return fail(ErrorCode::Usage, fmt::format("--directive is not for a script of {}", options.form),
+                    slurm ? "write --slurm KEY=VALUE" : "leave it out");
+    for (const std::string& line : options.directives)
+        if (const std::string why = whyNotSent(line); !why.empty() || !line.starts_with('-'))
+            return fail(ErrorCode::Usage,
+                        fmt::format("--directive {}: {}", plainText(line, 100),
+                                    why.empty() ? "an option begins with a dash" : why),
+                        "write it as on the queue's command line, such as --directive='-l walltime=1:00:00'");
+    if (!slurm && setup.launcher.starts_with("srun"))
+        return fail(ErrorCode::Usage, fmt::format("--launcher {} is Slurm's", setup.launcher),
+                    "leave it out, or write 'stagewright script slurm'");
     if (!slurm && (!setup.slurm.empty() || !setup.srun.empty()))
         return fail(ErrorCode::Usage, fmt::format("--slurm and --srun are not for a script of {}", options.form),
                     "leave them out, or write 'stagewright script slurm'");
@@ -65,7 +80,8 @@ Result<void> fits(const ScriptChoice& options)
     if (options.form == "torchrun" && own)
         return fail(ErrorCode::Usage, "torchrun starts PyTorch's ranks, and the engine is own",
                     "add --engine torch, or write 'stagewright script slurm'");
-    if (!own && !setup.launcher.empty() && setup.launcher != "torchrun" &&
+    // in a queue but Slurm's it starts a torchrun on each node
+    if (!own && !setup.launcher.empty() && setup.launcher != "torchrun" && (!queue || slurm) &&
         !(slurm && setup.torch() && setup.launcher == "srun"))
         return fail(ErrorCode::Usage,
                     fmt::format("--launcher {} can't start PyTorch's ranks in a script", setup.launcher),
@@ -132,30 +148,43 @@ std::string whatItIs(const JobShape& shape, const std::string& what)
 // Files of the folder by name.
 using Files = std::vector<std::pair<std::string, std::string>>;
 
+std::string howToStart(const Queue& queue, const JobShape& shape)
+{
+    return fmt::format("{} {}/job.sh", queue.submit, shape.folder);
+}
+
+// What the queue is told of every job.
+Result<BatchScript> scriptOf(const ScriptChoice& options, const JobShape& shape, const Queue* queue)
+{
+    BatchScript script;
+    script.name = fs::path(shape.folder).filename().string();
+    script.folder = shape.folder;
+    script.queue = queue;
+    script.nodes = queue ? shape.nodes : 0;
+    script.gpusOfNode = shape.gpus && queue ? shape.perNode() : 0;
+    script.gpus = shape.gpus;
+    script.directives = options.directives;
+    STAGEWRIGHT_TRY(script.options, slurmOptions(options.setup));
+    STAGEWRIGHT_TRY(script.srun, srunOptions(options.setup));
+    return script;
+}
+
 // A recording of the own engine: job.sh runs `stagewright record` in the folder, on all nodes or in a pod.
 Result<Files> ownScript(const ScriptChoice& options, const JobShape& shape, TravelCall& call)
 {
     const Setup& setup = options.setup;
-    const bool queued = options.form == "slurm";
+    const Queue* queue = findQueue(options.form);
+    const bool queued = queue != nullptr;
     const int processes = shape.ranks / std::max(1, setup.ranksPerProcess);
     const bool several = setup.processes || shape.nodes > 1;
-    std::vector<std::string> leftOut{"--srun", "--container", "--env", "--interface", "--engine", "--nodes", "--claim"};
+    std::vector<std::string> leftOut{"--srun",   "--container", "--env",   "--interface",
+                                     "--engine", "--nodes",     "--claim", "--directive"};
     if (several && queued) leftOut.insert(leftOut.end(), {"--processes", "--launcher"});
     STAGEWRIGHT_TRY(call, travelCall("record", options.typed, leftOut));
-    BatchScript script;
-    script.name = fs::path(shape.folder).filename().string();
-    script.folder = shape.folder;
-    script.queued = queued;
-    script.nodes = queued ? shape.nodes : 0;
-    STAGEWRIGHT_TRY(script.options, slurmOptions(setup));
-    STAGEWRIGHT_TRY(script.srun, srunOptions(setup));
+    STAGEWRIGHT_TRY(auto script, scriptOf(options, shape, queue));
     script.tasks = queued && several ? processes : 0;
     script.launcher = setup.launcher;
     script.container = queued ? setup.container : std::string();
-    script.gpus = shape.gpus;
-    if (queued && shape.gpus && !hasSlurmOption(script.options, "gpus-per-node") &&
-        !hasSlurmOption(script.options, "gpus"))
-        script.options.emplace_back("gpus-per-node", std::to_string(shape.perNode()));
     script.environment = rankEnvironment(setup);
     STAGEWRIGHT_TRY(const auto own, ownArguments());
     script.command = {queued ? own.front() : std::string("stagewright")};
@@ -168,8 +197,7 @@ Result<Files> ownScript(const ScriptChoice& options, const JobShape& shape, Trav
     for (const char* word : {"--progress=jsonl", "--job=."}) script.command.emplace_back(word);
     script.command.push_back(fmt::format("--output={}", jobfile::run));
     script.about = {whatItIs(shape, "A recording"),
-                    fmt::format("start:  {}", queued ? fmt::format("sbatch {}/job.sh", shape.folder)
-                                                     : std::string("kubectl apply -f job.yaml")),
+                    fmt::format("start:  {}", queued ? howToStart(*queue, shape) : "kubectl apply -f job.yaml"),
                     fmt::format("fetch:  stagewright hosts fetch {} -o {}.stagewright   (hosts attach follows it; from "
                                 "elsewhere HOST:{})",
                                 shape.folder, script.name, shape.folder)};
@@ -236,18 +264,11 @@ Result<Files> pythonScript(const ScriptChoice& options, const JobShape& shape, c
                            toText(NodeScript{name, about, environment,
                                              apptainerWords(setup.container, {shape.folder}, shape.gpus), ranks}));
     } else {
-        say(fmt::format("sbatch {}/job.sh", shape.folder));
-        BatchScript script;
-        script.name = name;
-        script.folder = shape.folder;
-        script.queued = true;
-        script.nodes = shape.nodes;
-        STAGEWRIGHT_TRY(script.options, slurmOptions(setup));
-        STAGEWRIGHT_TRY(script.srun, srunOptions(setup));
-        if (shape.gpus && !hasSlurmOption(script.options, "gpus-per-node") && !hasSlurmOption(script.options, "gpus"))
-            script.options.emplace_back("gpus-per-node", std::to_string(ranks.perNode));
+        const Queue& queue = *findQueue(options.form);
+        say(howToStart(queue, shape));
+        STAGEWRIGHT_TRY(auto script, scriptOf(options, shape, &queue));
+        script.launcher = setup.launcher;
         script.container = setup.container;
-        script.gpus = shape.gpus;
         script.environment = environment;
         script.about = about;
         script.python = ranks;
@@ -305,33 +326,39 @@ Result<int> runScript(const ScriptChoice& options, Session& session)
 
 Command command_script()
 {
-    return {"script", "Write the batch files of a job on several nodes: for Slurm, torchrun or Kubernetes",
-            [](OptionSet& verb) -> Runner {
-                auto options = std::make_shared<ScriptChoice>();
-                verb.value("FORM", &options->form, "slurm, torchrun or kubernetes")
-                    .check(oneOf({"slurm", "torchrun", "kubernetes"}))
-                    .required();
-                verb.value("-o,--output", &options->output,
-                           "A new folder for the job, which all nodes see; its name is the job's [SCHEDULE-job]")
-                    .form("FOLDER");
-                verb.value("--nodes", &options->nodes, "Nodes, or pods; ranks are spread evenly [1]")
-                    .form("N")
-                    .check(wholeNumber(1, 4096));
-                verb.value("--claim", &options->claim, "kubernetes: the volume claim that has the folder [stagewright]")
-                    .form("NAME");
-                addRecordOptions(verb, *options);
-                verb.notes(
-                    "The folder has the script, what the job reads, and later what it writes; the script says how "
-                    "to start it and\nhow to fetch its run. It is plain text: edit it.\n"
-                    "Examples: stagewright script slurm -s 1f1b -p 8 -m 16 --nodes 2 -o /shared/me/big\n"
-                    "          stagewright script slurm -s zbv -p 8 --engine torch --backend cuda --nodes 2 "
-                    "--interface ib0 --container nvcr.io/nvidia/pytorch:25.01-py3\n"
-                    "          stagewright script torchrun -s 1f1b -p 8 --engine torchtitan --config "
-                    "llama3:llama3_debugmodel --nodes 2\n"
-                    "          stagewright script kubernetes -s 1f1b -p 8 --engine torch --container IMAGE "
-                    "--nodes 2 --claim shared");
-                return [options](Session& session) { return runScript(*options, session); };
-            }};
+    return {
+        "script", "Write the batch files of a job on several nodes: for Slurm, PBS, LSF, Flux, torchrun, Kubernetes",
+        [](OptionSet& verb) -> Runner {
+            auto options = std::make_shared<ScriptChoice>();
+            verb.value("FORM", &options->form, "slurm, pbs, lsf, flux, torchrun or kubernetes")
+                .check(oneOf({"slurm", "pbs", "lsf", "flux", "torchrun", "kubernetes"}))
+                .required();
+            verb.value("-o,--output", &options->output,
+                       "A new folder for the job, which all nodes see; its name is the job's [SCHEDULE-job]")
+                .form("FOLDER");
+            verb.value("--nodes", &options->nodes, "Nodes, or pods; ranks are spread evenly [1]")
+                .form("N")
+                .check(wholeNumber(1, 4096));
+            verb.value("--claim", &options->claim, "kubernetes: the volume claim that has the folder [stagewright]")
+                .form("NAME");
+            verb.value("--directive", &options->directives,
+                       "pbs, lsf, flux: an option of the queue's, such as --directive='-l walltime=1:00:00'; repeat it")
+                .form("LINE")
+                .each();
+            addRecordOptions(verb, *options);
+            verb.notes("The folder has the script, what the job reads, and later what it writes; the script says how "
+                       "to start it and\nhow to fetch its run. It is plain text: edit it.\n"
+                       "Examples: stagewright script slurm -s 1f1b -p 8 -m 16 --nodes 2 -o /shared/me/big\n"
+                       "          stagewright script slurm -s zbv -p 8 --engine torch --backend cuda --nodes 2 "
+                       "--interface ib0 --container nvcr.io/nvidia/pytorch:25.01-py3\n"
+                       "          stagewright script pbs -s 1f1b -p 8 --nodes 2 --directive='-A project' "
+                       "--directive='-l walltime=1:00:00'\n"
+                       "          stagewright script torchrun -s 1f1b -p 8 --engine torchtitan --config "
+                       "llama3:llama3_debugmodel --nodes 2\n"
+                       "          stagewright script kubernetes -s 1f1b -p 8 --engine torch --container IMAGE "
+                       "--nodes 2 --claim shared");
+            return [options](Session& session) { return runScript(*options, session); };
+        }};
 }
 
 } // namespace stagewright

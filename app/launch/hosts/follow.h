@@ -11,7 +11,7 @@
 
 #include "app/launch/hosts/host_list.h"
 #include "app/launch/hosts/job_list.h"
-#include "app/launch/slurm/slurm_script.h"
+#include "app/launch/slurm/slurm_option.h"
 #include "schedules/base/result.h"
 
 namespace stagewright {

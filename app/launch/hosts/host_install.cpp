@@ -33,8 +33,8 @@ constexpr double installPatience = 1800; // seconds, for slow lines
 constexpr auto systemLibraries = std::to_array<std::string_view>(
     {"ld-linux", "libc.so", "libm.so", "libpthread.so", "libdl.so", "librt.so", "libresolv.so", "libutil.so", "libnss_",
      "libcuda.so", "libnvidia", "linux-vdso", "linux-gate"});
-constexpr auto modules =
-    std::to_array<std::string_view>({"libstagewright_mpi.so", "libstagewright_cuda.so", "libstagewright_cupti.so"});
+constexpr auto modules = std::to_array<std::string_view>(
+    {"libstagewright_mpi.so", "libstagewright_mpich.so", "libstagewright_cuda.so", "libstagewright_cupti.so"});
 
 constexpr const char* starter =
     "#!/bin/sh\n"

@@ -197,8 +197,8 @@ bool isSubmitting(const std::string& folder)
 
 Result<std::string> batchText(const JobSetUp& job)
 {
-    return toText(BatchScript{job.name, job.folder, job.slurm, job.srun, job.setup, job.command, job.tasks, job.queued,
-                              job.launcher, job.container, job.gpus});
+    return toText(BatchScript{job.name, job.folder, job.slurm, job.srun, job.setup, job.command, job.tasks,
+                              job.queued ? &slurmQueue() : nullptr, job.launcher, job.container, job.gpus});
 }
 
 Result<std::string> startJobFolder(const JobSetUp& job)

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "app/launch/slurm/slurm_script.h"
+#include "app/launch/batch_script.h"
 #include "schedules/base/result.h"
 
 namespace stagewright {

@@ -2,13 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstdlib>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include <poll.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -26,18 +24,7 @@ constexpr double patience = 60; // seconds for one of Slurm's programs
 // by one of them: the names of all nodes of a large cluster are far less
 constexpr std::size_t mostSaid = std::size_t{16} << 20;
 
-struct Said {
-    ChildEnd end;
-    std::string out, err;
-};
-
-tl::unexpected<Error> late(const std::string& program)
-{
-    return fail(ErrorCode::Unavailable, fmt::format("{} gives no answer within {:.0f} s", program, patience),
-                "try again later: the job is not affected");
-}
-
-Result<Said> ask(const std::string& program, const std::vector<std::string>& arguments)
+Result<ChildOutput> ask(const std::string& program, const std::vector<std::string>& arguments)
 {
     const std::string path = programOnPath(program);
     if (path.empty())
@@ -45,28 +32,12 @@ Result<Said> ask(const std::string& program, const std::vector<std::string>& arg
                     "use --slurm on a computer of the cluster, or add --host LOGIN");
     ChildStart start{{path}, {{"LC_ALL", "C"}}, "/", true};
     start.arguments.insert(start.arguments.end(), arguments.begin(), arguments.end());
-    STAGEWRIGHT_TRY(auto child, ChildProcess::start(start));
-    Said said;
-    const auto begin = std::chrono::steady_clock::now();
-    while (!child.atEnd() || child.errors() >= 0) {
-        std::array<pollfd, 2> ready{{{child.output(), POLLIN, 0}, {child.errors(), POLLIN, 0}}};
-        ::poll(ready.data(), ready.size(), 200);
-        said.out += child.read();
-        said.err += child.readErrors();
-        if (said.out.size() + said.err.size() > mostSaid)
-            return fail(ErrorCode::Failed,
-                        fmt::format("{} prints more than {} MiB, so it is not Slurm's", program, mostSaid >> 20),
-                        "check which one is first on PATH");
-        if (secondsSince(begin) > patience) return late(program);
-    }
-    while (secondsSince(begin) <= patience) {
-        if (const auto end = child.poll()) {
-            said.end = *end;
-            return said;
-        }
-        ::poll(nullptr, 0, 10);
-    }
-    return late(program);
+    auto said = runToEnd(start, patience, mostSaid);
+    if (!said && said.error().code == ErrorCode::Unavailable)
+        said.error().remedy = "try again later: the job is not affected";
+    if (!said && said.error().code == ErrorCode::Failed)
+        said.error().remedy = "check which one is first on PATH, if it is Slurm's";
+    return said;
 }
 
 bool isNumber(std::string_view text)
