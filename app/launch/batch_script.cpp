@@ -35,7 +35,7 @@ BatchShape shapeOf(const BatchScript& script)
     return shape;
 }
 
-// What mpirun must be told where it doesn't ask the queue itself: the nodes, and the environment that goes with it.
+// What mpirun doesn't ask the queue for itself: the nodes, and the environment that goes with it.
 std::string placesOfMpirun(const BatchScript& script)
 {
     if (script.queue->hostFile.empty()) return {};

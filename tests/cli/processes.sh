@@ -49,6 +49,12 @@ run stagewright runs launched.stagewright
 expect_out 'ranks in 2 processes'
 run stagewright compare threads.stagewright#1 launched.stagewright#1
 expect_out '^B .*, ranks in 2 processes'
+# what differs by default is said: ranks as processes have cores of their own, threads may share them
+run stagewright record -s 1f1b -p 2 -m 4 "${model[@]}" --steps 3 --clock virtual -o virtual.stagewright
+run stagewright record -s 1f1b -p 2 -m 4 "${model[@]}" --steps 3 --clock wall --processes -o wall.stagewright
+run stagewright compare virtual.stagewright wall.stagewright
+expect_out '^different setups'
+expect_out '^clock +virtual +wall'
 run stagewright record -p 4 -m 4 "${model[@]}" --steps 2 --processes --ranks-per-process 2 --clock virtual --json -o shared.stagewright
 expect_code 0
 expect_json 4 runs 0 ranks

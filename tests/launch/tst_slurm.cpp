@@ -119,7 +119,7 @@ private slots:
                 std::string::npos);
     }
 
-    // Each queue's lines, and what it is told of the nodes.
+    // Each queue's lines, and where mpirun finds its nodes.
     void otherQueues()
     {
         BatchScript script;

@@ -153,7 +153,7 @@ std::string howToStart(const Queue& queue, const JobShape& shape)
     return fmt::format("{} {}/job.sh", queue.submit, shape.folder);
 }
 
-// What the queue is told of every job.
+// What every job of a queue has.
 Result<BatchScript> scriptOf(const ScriptChoice& options, const JobShape& shape, const Queue* queue)
 {
     BatchScript script;
