@@ -4,6 +4,9 @@
 #include <QtTest/QtTest>
 
 #include "sample_runs.h"
+#include <fmt/format.h>
+
+#include "schedules/base/quantity.h"
 #include "schedules/check/validate.h"
 #include "schedules/edit/edit_ops.h"
 #include "schedules/library/variants.h"
@@ -323,6 +326,53 @@ private slots:
         QVERIFY(mentions(*comparison, {"different setups: disturbance none against rank=1:1.5"}));
         calm.info.provenance = slow.info.provenance = Provenance::Imported;
         QCOMPARE(compareRuns(calm, slow)->differences[0].a, std::string());
+    }
+
+    // Whichever run is A, the rank that is slow in one of them is named, with the run it is slow in.
+    void theSlowRankIsNamedInBothDirections()
+    {
+        const Run calm = samples::simulatedRun("1f1b", 4, 8);
+        CostModel costs = *calm.costs;
+        for (const OpKind kind : {OpKind::Forward, OpKind::Backward}) costs.scale(kind, 2, 1.5);
+        const Run slow = simulatedRun(*calm.schedule, costs).value();
+        const Comparison there = compareRuns(calm, slow).value(), back = compareRuns(slow, calm).value();
+        QVERIFY(mentions(there, {"the ops of rank 2 take longer in B: forwards 1.50×, full backwards 1.50×"}));
+        QVERIFY(!mentions(there, {"take longer in A"}));
+        QVERIFY(mentions(back, {"the ops of rank 2 take longer in A: forwards 1.50×, full backwards 1.50×"}));
+        QVERIFY(!mentions(back, {"take longer in B"}));
+    }
+
+    // An order that was recorded without the disturbance of the run it is compared with is credited only with what it
+    // changes under that run's own conditions.
+    void otherConditionsLead()
+    {
+        Run slow = samples::simulatedRun("gpipe", 4, 8);
+        CostModel costs = *slow.costs;
+        for (const OpKind kind : {OpKind::Forward, OpKind::Backward}) costs.scale(kind, 2, 1.5);
+        slow = simulatedRun(*slow.schedule, costs).value();
+        slow.configuration.emplace_back("perturb", "rank=2:1.5");
+        const Run edited = samples::simulatedRun("1f1b", 4, 8);
+        const Comparison comparison = compareRuns(slow, edited).value();
+        QVERIFY2(comparison.headline.starts_with("with another disturbance, B is "), comparison.headline.c_str());
+        QVERIFY(comparison.why.size() > 2);
+        QVERIFY2(comparison.why[0].starts_with("different setups: "), comparison.why[0].c_str());
+        Nanos ofOrder = 0;
+        for (const LadderRung& rung : comparison.ladder)
+            if (rung.kind == RungKind::Order) ofOrder += rung.change;
+        const Nanos all = comparison.change.stepDelta, unit = slow.timeline->timeUnit();
+        const auto text = [unit](Nanos time) { return (time > 0 ? "+" : "") + formatDuration(time, unit); };
+        QVERIFY(all < 0 && ofOrder != all);
+        QCOMPARE(QString::fromStdString(comparison.why[1]),
+                 QString::fromStdString(fmt::format(
+                     "the schedule of B accounts for {} of {}, simulated with A's conditions; the rest, {}, comes with "
+                     "another disturbance",
+                     text(ofOrder), text(all), text(all - ofOrder))));
+        // the same order: all of it comes with the conditions
+        Run calm = samples::simulatedRun("gpipe", 4, 8);
+        QVERIFY(mentions(compareRuns(slow, calm).value(), {"both run the same order", "another disturbance"}));
+        // under the same conditions nothing is said
+        calm.configuration.emplace_back("perturb", "rank=2:1.5");
+        QVERIFY(!mentions(compareRuns(slow, calm).value(), {"another disturbance"}));
     }
 
     void splitIsExact_data()

@@ -220,6 +220,78 @@ exec sleep 60
         QVERIFY(s.data.empty());
     }
 
+    // A run is recorded again under what it was recorded under: each condition comes back as the option that sets it.
+    void conditionsComeBackFromARun()
+    {
+        Setup asked;
+        asked.perturb = {"rank=2:1.5", "jitter=0.05"};
+        asked.speed = "1,0.5";
+        asked.memoryLimit = "60%";
+        asked.rankMemory = "64MB";
+        asked.sends = "rendezvous";
+        asked.receives = "posted";
+        asked.lower = "batched";
+        asked.channels = "2";
+        asked.recomputeLayers = "0-3";
+        asked.momentum = 0.9;
+        asked.weightDecay = 0.01;
+        asked.clip = 0;
+        asked.optimizer = "sgd";
+        Run run; // as the recorder keeps it
+        run.info.scheduleName = "1f1b";
+        run.info.ranks = run.info.stages = 4;
+        run.info.microbatches = 8;
+        run.configuration = {{"perturb", "rank=2:1.5,jitter=0.05"},
+                             {"speed", "1,0.5 (emulated)"},
+                             {"memory_limit", "60%"},
+                             {"rank_memory", "64MB"},
+                             {"sends", "rendezvous"},
+                             {"receives", "posted"},
+                             {"lowering", "batched"},
+                             {"channels", "2"},
+                             {"recomputed_layers", "0-3"},
+                             {"optimizer", "sgd, learning rate 0.003, momentum 0.9, weight decay 0.01"},
+                             {"clip_norm", "none"}};
+        const Setup s = setupOf(run);
+        for (const char* key : {"perturb", "speed", "memory_limit", "rank_memory", "sends", "receives", "lower",
+                                "channels", "recompute_layers", "momentum", "weight_decay", "clip", "optimizer"})
+            QCOMPARE(textOf(s, *findSetupKey(key)), textOf(asked, *findSetupKey(key)));
+        const QString words = conditionsOf(s);
+        for (const char* part : {"disturbance rank=2:1.5,jitter=0.05", "memory cap 60%", "sends rendezvous"})
+            QVERIFY2(words.contains(QLatin1StringView(part)), qPrintable(words));
+        QVERIFY(conditionsOf(usualRecording()).isEmpty());
+        QVERIFY(inWords(s).contains(words));
+    }
+
+    // The form has a field for each condition, says what is wrong with one, and passes all of them on.
+    void conditionsHaveFields()
+    {
+        RecordDialog dialog;
+        dialog.setProgram(QStringLiteral("/bin/true"));
+        Setup s = usualRecording();
+        s.perturb = {"rank=2:1.5"};
+        s.memoryLimit = "60%";
+        s.lower = "grouped";
+        s.sends = "rendezvous";
+        s.receives = "posted";
+        s.channels = "1";
+        s.link = "50us";
+        dialog.setSetup(s);
+        QVERIFY(dialog.setup() == s);
+        QVERIFY2(dialog.faultText().isEmpty(), qPrintable(dialog.faultText()));
+        for (const char* key :
+             {"perturb", "link", "memory_limit", "sends", "receives", "lower", "channels", "speed", "stage_layers"}) {
+            QVERIFY2(dialog.fieldNamed(QLatin1StringView(key)) != nullptr, key);
+            QVERIFY2(!dialog.fieldNamed(QLatin1StringView(key))->accessibleName().isEmpty(), key);
+        }
+        auto* field = qobject_cast<QLineEdit*>(dialog.fieldNamed(QStringLiteral("perturb")));
+        field->setText(QStringLiteral("rank=9:1.5"));
+        QVERIFY2(dialog.faultText().contains(QStringLiteral("rank=9:1.5")), qPrintable(dialog.faultText()));
+        QVERIFY(field->property("fault").toBool());
+        field->clear();
+        QVERIFY(dialog.faultText().isEmpty() && dialog.setup().perturb.empty());
+    }
+
     void dialogPointsAtTheFault()
     {
         RecordDialog dialog;

@@ -54,6 +54,7 @@ public:
     std::vector<std::string> sentences()
     {
         madeAlike();
+        if (m_comparison.sameUnits) conditions();
         if (m_comparison.sameUnits) {
             profiler();
             noise();
@@ -98,6 +99,30 @@ private:
         if (!words.empty()) m_sentences.push_back("different setups: " + list(words, words.size()));
     }
 
+    // What the schedules account for is told apart from what comes with other conditions.
+    void conditions()
+    {
+        const auto& rungs = m_comparison.ladder;
+        const std::string changed = changedConditions(m_comparison);
+        if (changed.empty() || rungs.size() < 2) return;
+        Nanos ofSchedule = 0;
+        bool other = false;
+        for (const LadderRung& rung : rungs) {
+            const bool own = rung.kind == RungKind::Split || rung.kind == RungKind::Place ||
+                             rung.kind == RungKind::Order || rung.kind == RungKind::Placement ||
+                             rung.kind == RungKind::Sharing || rung.kind == RungKind::Messages;
+            if (own) ofSchedule += rung.change;
+            other = other || own;
+        }
+        const Nanos all = m_comparison.change.stepDelta;
+        m_sentences.push_back(
+            other ? fmt::format("the schedule of B accounts for {} of {}, simulated with A's conditions; the rest, {}, "
+                                "comes with another {}",
+                                signedTime(ofSchedule), signedTime(all), signedTime(all - ofSchedule), changed)
+                  : fmt::format("both run the same order: the change of {} comes with another {}", signedTime(all),
+                                changed));
+    }
+
     // Everything but the headline is of traced steps.
     void profiler()
     {
@@ -138,22 +163,29 @@ private:
         return list(words, words.size());
     }
 
-    // A rank whose ops take longer in B than the other ranks' do: "the ops of rank 2 take longer in B: forwards 1.50×,
-    // full backwards 1.48×".
+    // Ranks whose ops take longer in one run than the other ranks' do, whichever run is A: "the ops of rank 2 take longer
+    // in B: forwards 1.50×, full backwards 1.48×".
     void slowerRanks()
     {
+        slowerRanksIn("B", 1);
+        slowerRanksIn("A", -1);
+    }
+
+    void slowerRanksIn(const char* slow, int sign) // −1: durations of B are the usual ones
+    {
         struct Sum {
-            Nanos a = 0, b = 0;
+            Nanos a = 0, b = 0; // of the other run, and of the one that may be slow
             int ops = 0, beyond = 0;
         };
         std::map<OpKind, std::map<int, Sum>> sums;
         for (const OpDelta& op : m_comparison.ops) {
             if (!op.inBoth() || m_a.spans()[op.a].op.kind != m_b.spans()[op.b].op.kind) continue;
             Sum& sum = sums[op.op.kind][op.rank];
-            sum.a += m_a.spans()[op.a].duration();
-            sum.b += m_b.spans()[op.b].duration();
+            const Nanos a = m_a.spans()[op.a].duration(), b = m_b.spans()[op.b].duration();
+            sum.a += sign > 0 ? a : b;
+            sum.b += sign > 0 ? b : a;
             ++sum.ops;
-            sum.beyond += op.durationDelta > 0 && op.duration.shows ? 1 : 0;
+            sum.beyond += sign * op.durationDelta > 0 && op.duration.shows ? 1 : 0;
         }
         std::map<int, std::vector<std::string>> byRank;
         for (const auto& [kind, ranks] : sums) {
@@ -169,7 +201,7 @@ private:
         }
         for (const auto& [rank, kinds] : byRank)
             m_sentences.push_back(
-                fmt::format("the ops of rank {} take longer in B: {}", rank, list(kinds, kinds.size())));
+                fmt::format("the ops of rank {} take longer in {}: {}", rank, slow, list(kinds, kinds.size())));
     }
 
     static std::string ops(std::size_t count) { return fmt::format("{} op{}", count, count == 1 ? "" : "s"); }
@@ -569,9 +601,7 @@ private:
     std::vector<std::string> m_sentences;
 };
 
-} // namespace
-
-std::string headlineOf(const Comparison& comparison, const Run& a, const Run& b)
+std::string plainHeadline(const Comparison& comparison, const Run& a, const Run& b)
 {
     const BubbleReport& reportA = comparison.reportA.bubbles;
     const BubbleReport& reportB = comparison.reportB.bubbles;
@@ -596,6 +626,27 @@ std::string headlineOf(const Comparison& comparison, const Run& a, const Run& b)
         return fmt::format("A and B take the same time to within 0.1 %: {} and {}", textA, textB);
     return fmt::format("B is {} {}: {} against {}", formatPercent(std::fabs(change)), change < 0 ? "faster" : "slower",
                        textB, textA);
+}
+
+} // namespace
+
+std::string changedConditions(const Comparison& comparison)
+{
+    constexpr std::string_view conditions[] = {"perturb",         "speed", "link_latency", "memory_limit",
+                                               "microbatch_size", "model", "microbatches"};
+    std::vector<std::string> words;
+    for (const RunDifference& one : comparison.differences)
+        if (!one.a.empty() && !one.b.empty() &&
+            std::find(std::begin(conditions), std::end(conditions), one.key) != std::end(conditions))
+            words.push_back(one.title);
+    return list(words, words.size());
+}
+
+std::string headlineOf(const Comparison& comparison, const Run& a, const Run& b)
+{
+    const std::string changed = changedConditions(comparison), text = plainHeadline(comparison, a, b);
+    const bool claims = comparison.sameUnits && comparison.shows() && comparison.stepTimeA != comparison.stepTimeB;
+    return changed.empty() || !claims ? text : fmt::format("with another {}, {}", changed, text);
 }
 
 std::vector<std::string> whyOf(const Comparison& comparison, const Alignment& alignment, const Run& a, const Run& b)

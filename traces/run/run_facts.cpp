@@ -311,6 +311,7 @@ std::vector<RunFact> factsOf(const Run& run)
     add("stage_layers", "layers by stage");
     addSharing(run, facts);
     orElse("perturb", "disturbance", "none");
+    orElse("memory_limit", "memory cap", "none");
     orElse("recomputed_layers", "recomputed layers", "none");
     add("optimizer", "optimizer");
     return facts;

@@ -19,7 +19,7 @@ struct RunFact {
 
 // Unit of time, ranks, stages, microbatches, model, microbatch size, clock, link latency, engine, host, and the settings that change
 // times (backend, transport, sends, receives, lowering, channels, data, replicas and what they share, perturbation,
-// recomputed layers, optimizer). What a run of ours was not asked for is "none", what an imported one does not say is
+// memory cap, recomputed layers, optimizer). What a run of ours was not asked for is "none", what an imported one does not say is
 // unknown. In this order, each once, unknown ones empty.
 std::vector<RunFact> factsOf(const Run& run);
 std::string configured(const Run& run, std::string_view key); // a value of the configuration, "" if there is none

@@ -271,8 +271,6 @@ RecordDialog::RecordDialog(QWidget* parent) : QDialog(parent)
                       {u"virtual: projected for as many devices"_s, "virtual"}},
                      u"Wall is valid while there are no more ranks than idle cores. Virtual really runs every op, "
                      "then places it by its dependencies and processor time. On GPUs the sharing mode decides."_s);
-    m_link = line("link", u"none"_s,
-                  u"Emulated links: latency between ranks and, after a comma, bandwidth, such as 50us,10GB/s."_s);
     auto* seed = line("seed", u"1"_s, u"Same seed: same weights, same data, same losses."_s);
     seed->setValidator(new QRegularExpressionValidator(QRegularExpression(u"[0-9]{1,18}"_s), seed));
     m_dataFile =
@@ -280,13 +278,13 @@ RecordDialog::RecordDialog(QWidget* parent) : QDialog(parent)
     run.add(u"Steps"_s, steps);
     run.add(u"Warm-up"_s, warmup);
     run.add(u"Clock"_s, m_clock, true);
-    run.add(u"Link"_s, m_link);
     run.add(u"Seed"_s, seed);
     run.add(u"Text file"_s, m_dataFile, true);
     m_target = new QComboBox(this);
     m_target->setObjectName(u"target"_s);
     m_target->setToolTip(u"Runs are recorded into a separate file and added here when done."_s);
     run.add(u"Add runs to"_s, m_target, true);
+    addConditions(right);
     right->addStretch(1);
 
     layout->addSpacing(4);
@@ -320,6 +318,45 @@ RecordDialog::RecordDialog(QWidget* parent) : QDialog(parent)
     setSetup(usualRecording());
     markPossible();
     resize(900, 600);
+}
+
+// What a run is trained under: recording one again shows what it had.
+void RecordDialog::addConditions(QVBoxLayout* into)
+{
+    FieldGrid conditions(this, into, u"Conditions"_s);
+    const auto add = [&](const QString& label, QWidget* field, bool wide = false) {
+        conditions.add(label, field, wide);
+        m_conditions.push_back(field);
+    };
+    add(u"Disturbance"_s,
+        line("perturb", u"none"_s,
+             u"On purpose: rank=2:1.5 slows a rank, link=1-2:1.0 a link, launch=3:0.2 delays each op of a rank (in "
+             "forwards), jitter=0.05 varies every op, transient=2@3:4 slows a rank in step 3. Several: with commas."_s),
+        true);
+    add(u"Link"_s,
+        line("link", u"none"_s,
+             u"Emulated links: latency between ranks and, after a comma, bandwidth, such as 50us,10GB/s."_s));
+    add(u"Memory cap"_s,
+        line("memory_limit", u"none"_s,
+             u"Activations a rank may hold: 4, 64MB, or 60% of holding every microbatch. An order that needs more is "
+             "refused."_s));
+    add(u"Sends"_s, choice("sends", {{u"buffered"_s, "buffered"}, {u"rendezvous"_s, "rendezvous"}},
+                           u"Buffered: a send never waits. Rendezvous: it waits for its receive."_s));
+    add(u"Receives"_s,
+        choice("receives", {{u"as the rule says"_s, ""}, {u"blocking"_s, "blocking"}, {u"posted"_s, "posted"}},
+               u"Under rendezvous: the rank waits at a receive, or the op that needs the message waits."_s));
+    add(u"Insert messages"_s,
+        line("lower", u"no rule"_s,
+             u"Rule that inserts sends and receives: just-in-time, pytorch, eager-post:2, rank-parity, grouped, "
+             "batched."_s));
+    add(u"Channels"_s,
+        line("channels", u"shared"_s,
+             u"Messages in flight at once from one rank to another: a number; shared: any number, which share a "
+             "link's bandwidth; 0: any number, each with all of it; one: one after the other."_s));
+    add(u"Layers by stage"_s,
+        line("stage_layers", u"balanced"_s, u"Layers of each stage, such as 4,4,3,1. Empty: balanced by cost."_s));
+    add(u"Speeds"_s, line("speed", u"all 1"_s,
+                          u"Speed of each replica, or of each rank, such as 1,0.5; 0.5 takes twice as long."_s));
 }
 
 void RecordDialog::addPlace(QVBoxLayout* into)
@@ -614,7 +651,7 @@ void RecordDialog::showPlace(const Setup& s)
         setMeant(field, several);
     setMeant(m_owners, several && s.shard != "none");
     setMeant(m_gather, several && s.shard.starts_with("weights"));
-    setMeant(m_link, !s.torch());
+    for (QWidget* field : m_conditions) setMeant(field, !s.torch());
     for (QWidget* field : std::initializer_list<QWidget*>{m_layers, m_hidden, m_heads, m_sequence, m_dataFile})
         field->setEnabled(ownModel);
 }

@@ -2,6 +2,8 @@
 // first invalid field. It restores the last settings (QSettings belongs to the caller). GUI thread only.
 #pragma once
 
+#include <vector>
+
 #include <QDialog>
 #include <QHash>
 #include <QVector>
@@ -50,6 +52,7 @@ private:
     void showPlace(const Setup& setup);
     void setMeant(QWidget* field, bool meant); // with its label
     void addPlace(QVBoxLayout* into);
+    void addConditions(QVBoxLayout* into);
     QComboBox* choice(const char* name, std::initializer_list<std::pair<QString, const char*>> items,
                       const QString& tooltip);
     QSpinBox* number(const char* name, int low, int high, const QString& tooltip);
@@ -72,7 +75,8 @@ private:
     QHash<QString, QString> m_whyUnusable; // by backend; empty: usable, or unknown
     QLineEdit* m_parameters = nullptr;     // of the current schedule in the list
     Job m_checking;                        // which schedules are possible
-    QLineEdit *m_link, *m_dataFile;
+    QLineEdit* m_dataFile;
+    std::vector<QWidget*> m_conditions;
     Setup m_shown; // what has no field of its own is kept
     QLabel *m_words = nullptr, *m_command = nullptr, *m_fault = nullptr;
     QPushButton* m_start = nullptr;

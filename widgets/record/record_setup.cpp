@@ -114,6 +114,8 @@ std::optional<SetupFault> scheduleFault(const Setup& s, int layers)
                              .arg(made->stages)
                              .arg(layers));
         if (const auto good = recomputed(*made, s, {}); !good) return faultOf(good.error(), u"recompute"_s);
+        if (const auto good = choosePerturbation(s.perturb, made->ranks * std::max(1, s.replicas)); !good)
+            return faultOf(good.error(), u"perturb"_s);
         if (const auto good = checkReplicas(*made, s, SharedBy::Training, layers); !good)
             return faultOf(good.error(), u"replicas"_s);
     }
@@ -224,6 +226,26 @@ QString commandLine(const Setup& setup, const QString& output)
     return text;
 }
 
+QString conditionsOf(const Setup& setup)
+{
+    const Setup s = applying(setup), usual;
+    QStringList parts;
+    for (const auto& [key, name] : {std::pair("perturb", u"disturbance"_s),
+                                    {"speed", u"speeds"_s},
+                                    {"link", u"link"_s},
+                                    {"sends", u"sends"_s},
+                                    {"lower", u"messages inserted"_s},
+                                    {"channels", u"channels"_s},
+                                    {"memory_limit", u"memory cap"_s},
+                                    {"rank_memory", u"memory of a rank"_s},
+                                    {"recompute_layers", u"recomputed layers"_s}}) {
+        const SetupKey& of = *findSetupKey(key);
+        if (const std::string value = textOf(s, of); value != textOf(usual, of)) parts << name + u' ' + words(value);
+    }
+    if (s.comm >= 0) parts << u"latency %1"_s.arg(s.comm);
+    return parts.join(u", "_s);
+}
+
 QString inWords(const Setup& setup)
 {
     const Setup s = applying(setup);
@@ -292,6 +314,7 @@ QString inWords(const Setup& setup)
                   .arg(s.steps)
             : u"%1 warm-up and %2 measured steps per schedule, same seed and data, taken in turn."_s.arg(s.warmup).arg(
                   s.steps);
+    if (const QString under = conditionsOf(s); !under.isEmpty()) text += u' ' + u"Conditions: %1."_s.arg(under);
     if (!s.torch() && s.processes) text += u' ' + u"Every rank is a process."_s;
     if (!s.slurm.empty())
         text += u' ' + (s.host.empty() ? u"In this computer's Slurm queue."_s
@@ -313,12 +336,35 @@ Setup setupOf(const Run& run)
     s.warmup = run.info.warmupSteps;
     s.steps = std::max(1, run.info.steps - run.info.warmupSteps);
     if (run.info.clock == "wall" || run.info.clock == "virtual") s.clock = run.info.clock;
-    constexpr std::string_view same[] = {"model",  "microbatch_size", "shard", "gather",  "reduce",
-                                         "cut",    "replica_batch",   "seed",  "sharing", "stage_layers",
-                                         "backend"};
+    // how a run keeps it, and the key that sets it
+    constexpr std::pair<std::string_view, std::string_view> same[] = {{"model", "model"},
+                                                                      {"microbatch_size", "microbatch_size"},
+                                                                      {"shard", "shard"},
+                                                                      {"gather", "gather"},
+                                                                      {"reduce", "reduce"},
+                                                                      {"cut", "cut"},
+                                                                      {"replica_batch", "replica_batch"},
+                                                                      {"seed", "seed"},
+                                                                      {"sharing", "sharing"},
+                                                                      {"stage_layers", "stage_layers"},
+                                                                      {"backend", "backend"},
+                                                                      {"perturb", "perturb"},
+                                                                      {"memory_limit", "memory_limit"},
+                                                                      {"rank_memory", "rank_memory"},
+                                                                      {"recomputed_layers", "recompute_layers"},
+                                                                      {"sends", "sends"},
+                                                                      {"receives", "receives"},
+                                                                      {"lowering", "lower"},
+                                                                      {"channels", "channels"}};
     for (const auto& [key, value] : run.configuration) {
-        if (std::find(std::begin(same), std::end(same), key) != std::end(same))
-            static_cast<void>(setKey(s, *findSetupKey(key), value)); // what another version wrote is left out
+        const auto known =
+            std::find_if(std::begin(same), std::end(same), [&key = key](const auto& one) { return one.first == key; });
+        if (known != std::end(same))
+            static_cast<void>(setKey(s, *findSetupKey(known->second), value)); // what another version wrote is left out
+        else if (key == "speed")
+            s.speed = value.substr(0, value.find(' ')); // "1,0.5 (emulated)"
+        else if (key == "clip_norm")
+            s.clip = numberOf(value).value_or(0); // "none"
         else if (key == "precision" && value != "default")
             s.precision = value;
         else if (key == "gpu_transport" && value == "nccl")
@@ -336,10 +382,15 @@ Setup setupOf(const Run& run)
             s.link = fmt::format("{}ns{}", match.captured(1).toStdString(),
                                  match.captured(2).isEmpty() ? std::string()
                                                              : "," + match.captured(2).toStdString() + "B/s");
-        static const QRegularExpression rate(u"^(adamw|sgd)(?:.*learning rate ([0-9.e+-]+))?"_s);
-        if (const auto match = rate.match(text); key == "optimizer" && match.hasMatch()) {
+        static const QRegularExpression optimizer(u"^(adamw|sgd)"_s);
+        if (const auto match = optimizer.match(text); key == "optimizer" && match.hasMatch()) {
             s.optimizer = match.captured(1).toStdString();
-            if (!match.captured(2).isEmpty()) s.learningRate = match.captured(2).toDouble();
+            for (const auto& [name, place] : {std::pair("learning rate", &Setup::learningRate),
+                                              {"momentum", &Setup::momentum},
+                                              {"weight decay", &Setup::weightDecay}}) {
+                const QRegularExpression number(u"%1 ([0-9.e+-]+)"_s.arg(QLatin1StringView(name)));
+                if (const auto found = number.match(text); found.hasMatch()) s.*place = found.captured(1).toDouble();
+            }
         }
     }
     s.model = ModelNumbers::of(s).text();

@@ -43,7 +43,10 @@ QString commandLine(const Setup& setup, const QString& output);
 // In words: "Trains 1F1B and ZB-H1 on 4 ranks × 8 microbatches, a model of …, 1 warm-up and 8 measured steps each".
 QString inWords(const Setup& setup);
 
-// What a run was recorded with, to run an edited schedule the same way; unknown keys leave the usual.
+// What the setup trains under beside schedule, model and device, "disturbance rank=2:1.5, link 50us"; empty: nothing.
+QString conditionsOf(const Setup& setup);
+
+// What a run was recorded with, its conditions included, to run an edited schedule the same way; unknown keys leave the usual.
 Setup setupOf(const Run& run);
 
 } // namespace stagewright

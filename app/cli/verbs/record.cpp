@@ -145,6 +145,7 @@ Result<RecordSettings> recordSettingsOf(const RecordChoice& options, Session& se
                         "record them one after the other");
         training.rankMemory = std::move(limits);
     }
+    settings.rankMemory = setup.rankMemory;
     STAGEWRIGHT_CHECK(withinMemory(setup.memoryLimit, settings));
     const bool few = settings.schedules.size() > 1 || setup.engine != "own";
     settings.steps = setup.steps > 0 ? setup.steps : few ? 8 : 300;

@@ -67,6 +67,7 @@ Run headerOf(const Training& training, const RecordSettings& settings, std::span
     if (!settings.perturbation.empty()) run.configuration.emplace_back("perturb", toText(settings.perturbation));
     if (!settings.speeds.empty()) run.configuration.emplace_back("speed", settings.speeds + " (emulated)");
     if (!settings.memoryLimit.empty()) run.configuration.emplace_back("memory_limit", settings.memoryLimit);
+    if (!settings.rankMemory.empty()) run.configuration.emplace_back("rank_memory", settings.rankMemory);
     if (!limits.empty()) run.configuration.emplace_back("memory_limit_bytes", memoryLimitText(limits));
     run.configuration.insert(run.configuration.end(), settings.sharing.begin(), settings.sharing.end());
     run.environment = training.environment();

@@ -14,7 +14,9 @@
 
 #include "app/costs/training_backends.h"
 #include "app/ui/workspace/workspace.h"
+#include "schedules/model/mesh.h"
 #include "schedules/setup/keys.h"
+#include "schedules/setup/prepare.h"
 #include "schedules/text/csv.h"
 #include "traces/report/run_report.h"
 #include "traces/run/simulated_run.h"
@@ -50,6 +52,14 @@ QString freePath(const QString& path)
     return free;
 }
 
+// Of the schedule's name what a file of it is called.
+QString orderName(const RunInfo& info)
+{
+    QString base = QString::fromStdString(info.scheduleName).section(u'/', -1);
+    if (base.endsWith(".csv"_L1)) base.chop(4);
+    return base.isEmpty() ? u"schedule"_s : base;
+}
+
 } // namespace
 
 std::vector<ActionEntry> RecordController::actionTable()
@@ -58,6 +68,10 @@ std::vector<ActionEntry> RecordController::actionTable()
         item("record", ActionGroup::ScheduleRecord, u"&Record…"_s, "Ctrl+R",
              u"Trains for real under one or several schedules and records what happens"_s,
              {.button = u"Record…"_s, .tool = 12, .needs = Needs::Nothing, .missing = u"A recording is running."_s}),
+        item(
+            "recordAgain", ActionGroup::ScheduleRecord, u"Record a&gain…"_s, {},
+            u"The dialog with what this run was recorded with: its order, model and conditions, such as disturbances"_s,
+            {.needs = Needs::Reading, .missing = u"This run has no order, or a recording is running."_s}),
         item("cancelRecording", ActionGroup::ScheduleRecord, u"&Cancel the recording"_s, {},
              u"Stops; complete steps are kept"_s,
              {.needs = Needs::Nothing, .missing = u"Nothing is being recorded."_s}),
@@ -72,6 +86,7 @@ RecordController::RecordController(Workspace& workspace) : Feature(workspace), m
     workspace.room().outer()->insertWidget(0, new RecordStrip(m_process, workspace.window()->centralWidget()));
     Actions& actions = workspace.actions();
     connect(actions["record"], &QAction::triggered, this, [this] { openRecordDialog(); });
+    connect(actions["recordAgain"], &QAction::triggered, this, [this] { recordAgain(); });
     connect(actions["cancelRecording"], &QAction::triggered, this, [this] { m_process->cancel(); });
     connect(actions["runEdited"], &QAction::triggered, this, &RecordController::runEdited);
     connect(m_process, &RecordProcess::finished, this, &RecordController::recordingEnded);
@@ -88,6 +103,9 @@ RecordController::RecordController(Workspace& workspace) : Feature(workspace), m
     connect(&workspace, &Workspace::actionsRefreshed, this, [this] {
         Actions& all = m_workspace.actions();
         all["record"]->setEnabled(!m_process->running());
+        const Shown& shown = m_workspace.shown();
+        all["recordAgain"]->setEnabled(!m_process->running() && shown.mode() == Shown::Mode::Run && shown.view() &&
+                                       shown.view()->run->schedule);
         all["cancelRecording"]->setEnabled(m_process->running());
     });
     m_poll.setInterval(700);
@@ -112,7 +130,25 @@ QString RecordController::newRecordingPath(const QString& name) const
                     u".stagewright"_s);
 }
 
-RecordDialog* RecordController::openRecordDialog()
+RecordDialog* RecordController::openRecordDialog() { return openDialog(lastSetup()); }
+
+RecordDialog* RecordController::recordAgain()
+{
+    const auto view = m_workspace.shown().view();
+    if (!view || !view->run->schedule) return nullptr;
+    Setup setup = setupOf(*view->run);
+    const std::string& name = setup.schedules.front();
+    const auto made = namesFile(name) ? Result<Schedule>(fail(ErrorCode::Usage, {})) : readSchedule(name, setup, {});
+    if (!made || made->order != replicaSchedule(*view->run->schedule, 0).order) { // not as the library makes it
+        const auto order = scheduleOfRun(*view->run);
+        const QString file = order ? writtenOrder(*order, orderName(view->run->info)) : QString();
+        if (file.isEmpty()) return nullptr;
+        setup.schedules = {file.toStdString()};
+    }
+    return openDialog(setup);
+}
+
+RecordDialog* RecordController::openDialog(const Setup& shown)
 {
     // not one that has been closed just now
     if (auto* open = m_workspace.window()->findChild<RecordDialog*>(); open && open->isVisible()) {
@@ -133,7 +169,7 @@ RecordDialog* RecordController::openRecordDialog()
         if (!m_workspace.library()->isSimulated(file) && !targets.contains(file)) targets << file;
     askDevices(findStagewright(), dialog,
                [dialog](const QVector<TrainingDevice>& devices) { dialog->setDevices(devices); });
-    dialog->setSetup(lastSetup());
+    dialog->setSetup(shown);
     m_hosts.start(
         [program = findStagewright()](const std::stop_token& stop) {
             return askProgram(program, {u"hosts"_s, u"list"_s, u"--json"_s}, stop);
@@ -498,6 +534,25 @@ void RecordController::takeUpRecording(const QString& file, const QString& targe
     });
 }
 
+// The order as a file of this name in the temporary folder, for the program that trains it; empty: a banner says why.
+QString RecordController::writtenOrder(const Schedule& order, const QString& name)
+{
+    const auto text = writeScheduleCsv(order);
+    if (!text) {
+        m_workspace.banner()->showRefusal(u"this order can't be written"_s, text.error());
+        return {};
+    }
+    const QString folder = m_scratch.filePath(QString::number(++m_recordCount));
+    QDir().mkpath(folder);
+    QFile file(folder + u'/' + name);
+    if (!file.open(QIODevice::WriteOnly) || file.write(text->data(), static_cast<qint64>(text->size())) < 0) {
+        m_workspace.banner()->showError(u"file %1: %2"_s.arg(file.fileName(), file.errorString()),
+                                        u"free some space in the temporary folder"_s);
+        return {};
+    }
+    return file.fileName();
+}
+
 void RecordController::runEdited()
 {
     auto* editing = m_workspace.feature<OrderEditing>();
@@ -509,33 +564,25 @@ void RecordController::runEdited()
                                           u"an order with a fault can't run; move the op back, or undo"_s);
         return;
     }
-    auto text = writeScheduleCsv(editor.schedule());
-    if (!text) {
-        m_workspace.banner()->showRefusal(u"this order can't be written"_s, text.error());
-        return;
-    }
-    QString base = QString::fromStdString(source->run->info.scheduleName).section(u'/', -1);
-    if (base.endsWith(".csv"_L1)) base.chop(4);
-    if (base.isEmpty()) base = u"schedule"_s;
+    const QString base = orderName(source->run->info);
     const QString mark = u" (edited)"_s;
     const QString name = base.endsWith(mark) ? base : base + mark; // the run has the file's name
-    const QString folder = m_scratch.filePath(QString::number(++m_recordCount));
-    QDir().mkpath(folder);
-    QFile file(folder + u'/' + name);
-    if (!file.open(QIODevice::WriteOnly) || file.write(text->data(), static_cast<qint64>(text->size())) < 0) {
-        m_workspace.banner()->showError(u"file %1: %2"_s.arg(file.fileName(), file.errorString()),
-                                        u"free some space in the temporary folder"_s);
-        return;
-    }
-    file.close();
+    const QString edited = writtenOrder(editor.schedule(), name);
+    if (edited.isEmpty()) return;
     Setup setup = setupOf(*source->run);
-    setup.schedules = {file.fileName().toStdString()};
+    setup.schedules = {edited.toStdString()};
     if (ModelNumbers model = ModelNumbers::of(setup); model.layers < editor.schedule().stages) { // it never ran
         model.layers = editor.schedule().stages;
         setup.model = model.text();
         setup.stageLayers.clear();
     }
     const bool stored = !m_workspace.library()->isSimulated(source->ref.file);
+    const QString under = conditionsOf(setup);
+    m_workspace.room().tell(
+        u"Recording the edited order as %1%2%3"_s.arg(
+            runTitle(source->run->info), under.isEmpty() ? QString() : u", %1"_s.arg(under),
+            stored ? u"; it is added to %1"_s.arg(QFileInfo(source->ref.file).fileName()) : QString()),
+        8000);
     if (stored) {
         m_compareAfter = source->ref;
         startRecording(setup, source->ref.file, false);
@@ -545,13 +592,9 @@ void RecordController::runEdited()
     // A schedule that never ran has no measured run to compare with: the original is recorded too, alternating by step.
     m_compareAfter = {};
     if (editor.changed()) {
-        auto original = scheduleOfRun(*source->run);
-        auto originalText =
-            original ? writeScheduleCsv(*original) : Result<std::string>(tl::unexpected(original.error()));
-        QFile baseline(folder + u'/' + name.chopped(mark.size()));
-        if (originalText && baseline.open(QIODevice::WriteOnly) &&
-            baseline.write(originalText->data(), static_cast<qint64>(originalText->size())) >= 0)
-            setup.schedules.insert(setup.schedules.begin(), baseline.fileName().toStdString());
+        const auto original = scheduleOfRun(*source->run);
+        const QString baseline = original ? writtenOrder(*original, base) : QString();
+        if (!baseline.isEmpty()) setup.schedules.insert(setup.schedules.begin(), baseline.toStdString());
     }
     startRecording(setup, newRecordingPath(name.chopped(mark.size()) + u"-edited"_s), true);
     keepPrediction();
@@ -564,7 +607,7 @@ void RecordController::keepPrediction()
     const ScheduleEditor& editor = m_workspace.feature<OrderEditing>()->editor();
     m_recorded = editor.schedule();
     if (editor.costs().source != CostSource::Fitted) return;
-    auto run = simulatedRun(editor.schedule(), editor.costs());
+    auto run = simulatedRun(editor.schedule(), editor.costs(), editor.channels());
     if (run) m_predicted = std::move(*run);
 }
 

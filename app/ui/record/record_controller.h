@@ -30,6 +30,7 @@ public:
 
     RecordProcess* process() override { return m_process; }
     RecordDialog* openRecordDialog() override;
+    RecordDialog* recordAgain() override;
     void startRecording(const Setup& setup, const QString& target, bool targetIsNew, bool aside = false) override;
     void attach(const QString& job, const QString& file) override;
     void runEdited() override;
@@ -44,6 +45,8 @@ public:
     void closing() override { m_poll.stop(); }
 
 private:
+    RecordDialog* openDialog(const Setup& shown);
+    QString writtenOrder(const Schedule& order, const QString& name);
     void begun(const QString& file, const QString& target);
     void tellConnection();
     void pollRecording();
