@@ -9,8 +9,10 @@
 #include "schedules/model/mesh.h"
 #include "schedules/model/shard_rules.h"
 #include "schedules/timeline/timeline_of.h"
+#include "traces/analysis/analysis_registry.h"
 #include "traces/analysis/collective_uses.h"
 #include "traces/analysis/slow_replicas.h"
+#include "traces/analysis/step_context.h"
 #include "traces/compare/alignment.h"
 #include "traces/fit/fit_costs.h"
 #include "traces/report/run_report.h"
@@ -98,6 +100,47 @@ private slots:
                 }
                 QVERIFY(drawn <= exposed);
             }
+    }
+
+    // One definition of what is exposed: the table, the figures of the report and what the timeline hatches.
+    void exposureIsOneFigure()
+    {
+        for (const ReduceRule reduce : {ReduceRule::Late, ReduceRule::Overlapped}) {
+            const Job job = sharded("1f1b", GatherRule::Batch, reduce);
+            const Run run = simulatedRun(job.schedule, job.costs).value();
+            const auto report = reportOf(run);
+            QVERIFY(report);
+            Nanos exposed = 0, awaited = 0, outside = 0, hatched = 0;
+            for (const CollectiveUse& use : report->collectiveUses.uses) {
+                exposed += use.exposed();
+                awaited += use.awaited;
+                outside += use.outside;
+            }
+            for (const ExposedPart& part : report->collectiveUses.exposed) hatched += part.end - part.begin;
+            QVERIFY(exposed > 0 && exposed == awaited + outside && hatched <= exposed && hatched > 0);
+            const auto figures = report->figures();
+            const auto figure = [&](const char* key) {
+                return static_cast<Nanos>(document::findFigure(figures, key)->value);
+            };
+            QCOMPARE(figure("sharing.exposed_time"), exposed);
+            QCOMPARE(figure("sharing.awaited_time"), awaited);
+            QCOMPARE(figure("sharing.outside_time"), outside);
+            const StepContext context(run, 0);
+            const AnalysisInfo* info = findAnalysis("collectives");
+            const std::vector<TableColumn> columns = info->columns();
+            const auto rows = info->rows(context);
+            const auto sum = [&](std::string_view key) {
+                const auto at = std::find_if(columns.begin(), columns.end(),
+                                             [&](const TableColumn& column) { return column.key == key; }) -
+                                columns.begin();
+                Nanos all = 0;
+                for (const TableRow& row : rows->rows) all += std::get<std::int64_t>(row[static_cast<std::size_t>(at)]);
+                return all;
+            };
+            QCOMPARE(sum("exposed_ns"), exposed);
+            QCOMPARE(sum("awaited_ns"), awaited);
+            QCOMPARE(sum("outside_ns"), outside);
+        }
     }
 
     void lateReductionsLieOutside()

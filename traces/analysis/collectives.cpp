@@ -20,7 +20,8 @@ struct CollectiveRow {
     std::int64_t count = 0;
     Nanos total = 0;
     Nanos hidden = 0;
-    Nanos exposed = 0;
+    Nanos exposed = 0; // awaited + outside
+    Nanos awaited = 0;
     Nanos outside = 0;
     SpanId longestAwaited = noSpan;
     Nanos longest = 0;
@@ -35,10 +36,13 @@ std::vector<TableColumn> collectiveColumns()
         {"bytes", "Received", ColumnKind::Size, "What the rank receives in them; unknown without the stages' sizes."},
         {"total_ns", "Total", ColumnKind::Time, "Sum of their durations."},
         {"hidden_ns", "Hidden", ColumnKind::Time, "The part in which the rank runs an op."},
-        {"exposed_ns", "Exposed", ColumnKind::Time, "Idle time with the cause collective."},
+        {"exposed_ns", "Exposed", ColumnKind::Time,
+         "What the timeline hatches: waited for, or outside the ops of the step. What is neither hidden nor exposed "
+         "ran while the rank was idle for another reason."},
+        {"awaited_ns", "Waited for", ColumnKind::Time, "The exposed part that is idle time with the cause collective."},
         {"outside_ns", "Outside", ColumnKind::Time,
-         "Before the first or after the last op of the step, while the rank runs nothing. What is none of the three "
-         "ran while the rank was idle for another reason."}};
+         "The exposed part before the first or after the last op of the step, while the rank runs nothing; of a rank "
+         "without ops all of it."}};
 }
 
 Result<AnalysisRows> collectiveRows(const StepContext& context)
@@ -54,7 +58,8 @@ Result<AnalysisRows> collectiveRows(const StepContext& context)
         if (!isTakenLater(timeline, timeline.spans()[use.span])) ++row.count;
         row.total += timeline.spans()[use.span].duration();
         row.hidden += use.hidden;
-        row.exposed += use.awaited;
+        row.exposed += use.exposed();
+        row.awaited += use.awaited;
         row.outside += use.outside;
         if (row.longestAwaited != noSpan && use.awaited <= row.longest) continue;
         row.longest = use.awaited;
@@ -63,7 +68,7 @@ Result<AnalysisRows> collectiveRows(const StepContext& context)
     const std::vector<RankCollectives> received =
         rankCollectives(timeline, context.step(), run.schedule.get(), run.costs ? &*run.costs : nullptr);
     AnalysisRows out;
-    Nanos total = 0, exposed = 0, outside = 0;
+    Nanos total = 0, exposed = 0, awaited = 0;
     for (std::size_t rank = 0; rank < ranks.size(); ++rank)
         for (std::size_t kind = 0; kind < 2; ++kind) {
             const CollectiveRow& row = ranks[rank][kind];
@@ -73,11 +78,11 @@ Result<AnalysisRows> collectiveRows(const StepContext& context)
                                                                        : received[rank].reduced;
             const auto size = bytes ? TableCell(std::int64_t{*bytes}) : TableCell();
             out.rows.push_back({static_cast<std::int64_t>(rank), std::string(kind == 0 ? "gather" : "reduce"),
-                                row.count, size, row.total, row.hidden, row.exposed, row.outside});
+                                row.count, size, row.total, row.hidden, row.exposed, row.awaited, row.outside});
             out.ops.push_back(row.longestAwaited);
             total += row.total;
             exposed += row.exposed;
-            outside += row.outside;
+            awaited += row.awaited;
         }
     // of the step, with what is before the first and after the last op
     Nanos begin = report.windowBegin, end = report.windowEnd;
@@ -90,11 +95,12 @@ Result<AnalysisRows> collectiveRows(const StepContext& context)
     if (total > 0 && report.makespan() == 0) // no op is known
         out.sentence =
             fmt::format("{} of {} of gathers and reductions are exposed: no kernel of their rank computes meanwhile",
-                        text(outside), text(total));
+                        text(exposed), text(total));
     else if (total > 0)
-        out.sentence = fmt::format("ranks wait {} for gathers and reductions, which take {}; with them and the "
-                                   "optimizer the step takes {}, its ops alone {}",
-                                   text(exposed), text(total), text(end - begin), text(report.makespan()));
+        out.sentence =
+            fmt::format("{} of {} of gathers and reductions are exposed, {} of it between the ops; with them and the "
+                        "optimizer the step takes {}, its ops alone {}",
+                        text(exposed), text(total), text(awaited), text(end - begin), text(report.makespan()));
     return out;
 }
 

@@ -39,8 +39,12 @@ std::string_view meaningOfFigure(std::string_view key)
                "them; of the rank with the most";
     if (key == "sharing.hidden_time")
         return "time of gathers and reductions in which their rank runs an op or, without ops, a kernel that computes";
-    if (key == "sharing.exposed_time") return "idle time that waits for them";
-    return key == "sharing.outside_time" ? "their time before the first and after the last op of the step" : "";
+    if (key == "sharing.exposed_time")
+        return "time of gathers and reductions that their rank waits for, or that is before the first or after the "
+               "last "
+               "op of the step; what the timeline hatches";
+    if (key == "sharing.awaited_time") return "the exposed time between the ops: idle time that waits for them";
+    return key == "sharing.outside_time" ? "the exposed time before the first and after the last op of the step" : "";
 }
 
 ColumnKind kindOfSample(std::string_view key)
@@ -115,8 +119,9 @@ void RunReport::addCollectives(std::vector<document::Figure>& out) const
         hidden += use.hidden, awaited += use.awaited, outside += use.outside;
     for (const auto& [key, title, time] :
          {std::tuple("sharing.hidden_time", "Hidden gathers and reductions", hidden),
-          std::tuple("sharing.exposed_time", "Exposed gathers and reductions", awaited),
-          std::tuple("sharing.outside_time", "Gathers and reductions outside the ops", outside)})
+          std::tuple("sharing.exposed_time", "Exposed gathers and reductions", awaited + outside),
+          std::tuple("sharing.awaited_time", "Exposed between the ops", awaited),
+          std::tuple("sharing.outside_time", "Exposed outside the ops", outside)})
         out.push_back({key,
                        title,
                        ColumnKind::Time,
