@@ -1,5 +1,5 @@
 // Medians. Of an even number of values both middle ones occurred: the lower is the median of every figure, the upper
-// serves estimates.
+// serves estimates. Quantiles are values that occurred, too.
 #pragma once
 
 #include <algorithm>
@@ -24,6 +24,15 @@ T lowerMedian(std::vector<T> values)
 {
     const std::size_t place = values.empty() ? 0 : (values.size() - 1) / 2;
     return middleValue(std::move(values), place);
+}
+
+// The smallest value that at least `share` of them do not exceed.
+template <typename T>
+T quantileOf(std::vector<T> values, double share)
+{
+    if (values.empty()) return T();
+    const auto rank = static_cast<std::size_t>(share * static_cast<double>(values.size()) + 0.9999999);
+    return middleValue(std::move(values), std::clamp<std::size_t>(rank, 1, values.size()) - 1);
 }
 
 template <typename T>

@@ -112,6 +112,7 @@ private slots:
     void stepsOnOneAxis();
     void timesAsChosen();
     void tableAddsUp();
+    void durationsAreExact();
     void tableSortsAndCopies();
     void emptyAndTiny();
 
@@ -621,15 +622,16 @@ void TestTimelineRows::tableAddsUp()
         std::int64_t count = 0;
         double share = 0;
         for (const AggregateLine& line : table.lines) {
-            QVERIFY(line.least <= line.mean() && line.mean() <= line.most && line.count > 0 && !line.name.isEmpty());
+            const DurationSpread& of = line.durations;
+            QVERIFY(of.least <= line.mean() && line.mean() <= of.most && line.count > 0 && !line.name.isEmpty());
             std::int64_t bars = 0;
-            for (const std::int64_t bar : line.durations.counts) bars += bar;
+            for (const std::int64_t bar : of.bars) bars += bar;
             QCOMPARE(bars, line.count);
-            QVERIFY(line.durations.counts.front() > 0 && line.durations.counts.back() > 0);
-            QVERIFY(DurationHistogram::begin(line.durations.first) <= line.least &&
-                    line.least < DurationHistogram::begin(line.durations.first + 1));
-            QVERIFY(line.durations.quantile(1) > line.most && line.durations.quantile(0.5) > line.least);
-            QVERIFY(line.spread() <= line.most - line.least);
+            QVERIFY(of.bars.front() > 0 && of.bars.back() > 0);
+            QCOMPARE(of.begin(0), static_cast<double>(of.least));
+            QCOMPARE(of.begin(of.bars.size()), static_cast<double>(of.most));
+            QVERIFY(of.least <= of.median && of.median <= of.percentile95 && of.percentile95 <= of.most);
+            QVERIFY(line.spread() <= of.most - of.least);
             if (line.what == AggregateLine::What::Ops) working += line.total, count += line.count;
             if (line.what == AggregateLine::What::Idle) idle += line.total;
             if (line.what != AggregateLine::What::Transfers) share += line.share;
@@ -650,8 +652,51 @@ void TestTimelineRows::tableAddsUp()
     // An op cut by the range counts in part.
     const AggregateTable cut = aggregateTable({panel}, {{{0, 4'000'000}, 0, 0}}, nullptr, AggregateBy::Kind);
     QCOMPARE(cut.lines[0].total, Nanos(4'000'000));
-    QCOMPARE(cut.lines[0].most, Nanos(4'000'000));
+    QCOMPARE(cut.lines[0].durations.most, Nanos(4'000'000));
     QVERIFY(aggregateTable({panel}, {}, nullptr, AggregateBy::Kind).lines.empty());
+}
+
+// Figures are of the durations themselves, and the bars lie on the axis below them.
+void TestTimelineRows::durationsAreExact()
+{
+    const DurationSpread few = DurationSpread::of({40, 10, 30, 20});
+    QCOMPARE(few.median, Nanos(20)); // the lower of the two in the middle, as in reports
+    QCOMPARE(few.percentile95, Nanos(40));
+    QCOMPARE(few.bars, (std::vector<std::int64_t>{1, 1, 2})); // from 10, 20 and 30 on
+    std::vector<Nanos> many;
+    for (Nanos i = 1; i <= 100; ++i) many.push_back(1000 + i);
+    const DurationSpread hundred = DurationSpread::of(many);
+    QCOMPARE(hundred.median, Nanos(1050));
+    QCOMPARE(hundred.percentile95, Nanos(1095));
+    QCOMPARE(hundred.bars.size(), std::size_t{15});
+    for (std::size_t bar = 0; bar < hundred.bars.size(); ++bar) { // each counts what lies between its ends
+        const double begin = hundred.begin(bar), end = hundred.begin(bar + 1);
+        const bool last = bar + 1 == hundred.bars.size();
+        QCOMPARE(hundred.bars[bar], std::count_if(many.begin(), many.end(), [&](Nanos one) {
+                     const auto at = static_cast<double>(one);
+                     return at >= begin - 1e-6 && (last ? at <= end : at < end - 1e-6);
+                 }));
+    }
+    const DurationSpread alike = DurationSpread::of({7, 7, 7});
+    QCOMPARE(alike.bars, std::vector<std::int64_t>{3});
+    QCOMPARE(alike.percentile95, Nanos(7));
+    QVERIFY(DurationSpread::of({}).bars.empty());
+    // painted over the whole width: the last bar ends where the longest duration is written
+    AggregateLine line;
+    line.name = QStringLiteral("ops");
+    line.count = 4;
+    line.durations = few;
+    DurationBars bars;
+    bars.resize(300, 140);
+    bars.setLine(&line, {});
+    QCOMPARE(bars.accessibleDescription(), QStringLiteral("median 20 ns, 95 %: at most 40 ns"));
+    const QImage picture = bars.grab().toImage();
+    const auto inked = [&](int x) {
+        const int y = static_cast<int>((140 - 24) * picture.devicePixelRatio());
+        const QColor at = picture.pixelColor(static_cast<int>(x * picture.devicePixelRatio()), y);
+        return at == Theme::light().accent || at == Theme::light().bubbleHatch || at.lightness() < 200;
+    };
+    QVERIFY(inked(12) && inked(286)); // the first and the last of them
 }
 
 void TestTimelineRows::tableSortsAndCopies()

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "schedules/base/median.h"
 #include "schedules/execute/simulate.h"
 #include "traces/fit/executed_run.h"
 #include "traces/fit/fit_costs.h"
@@ -15,16 +16,6 @@
 namespace stagewright {
 
 namespace {
-
-// The smallest value that at least `share` of them do not exceed. Not empty.
-Nanos quantile(std::vector<Nanos>& values, double share)
-{
-    const auto rank = static_cast<std::size_t>(share * static_cast<double>(values.size()) + 0.9999999);
-    const auto place =
-        values.begin() + static_cast<std::ptrdiff_t>(std::clamp<std::size_t>(rank, 1, values.size()) - 1);
-    std::nth_element(values.begin(), place, values.end());
-    return *place;
-}
 
 // An overlapped pair is one interval of both: it says nothing of either.
 bool paired(const Timeline& timeline, SpanId id)
@@ -110,14 +101,14 @@ Result<Residuals> residualsOf(const Run& run, const CostModel& costs, Nanos pred
         }
         if (durations.empty()) continue;
         of.count = static_cast<std::int64_t>(durations.size());
-        of.predicted = quantile(predictions, 0.5);
-        of.measured = quantile(durations, 0.5);
-        of.residual = quantile(residuals, 0.5);
-        of.percentile95 = quantile(sizes, 0.95);
+        of.predicted = lowerMedian(std::move(predictions));
+        of.measured = lowerMedian(std::move(durations));
+        of.residual = lowerMedian(std::move(residuals));
+        of.percentile95 = quantileOf(std::move(sizes), 0.95);
         out.ops.push_back(of);
     }
     out.steps = static_cast<std::int64_t>(steps.size());
-    out.measuredStep = quantile(steps, 0.5);
+    out.measuredStep = lowerMedian(std::move(steps));
     if (out.measuredStep > 0)
         out.error = static_cast<double>(out.predictedStep - out.measuredStep) / static_cast<double>(out.measuredStep);
     return out;

@@ -8,6 +8,7 @@
 
 #include <QCoreApplication>
 
+#include "schedules/base/median.h"
 #include "widgets/literals.h"
 #include "widgets/sentence.h"
 #include "widgets/timeline/lane_painter.h"
@@ -135,6 +136,7 @@ public:
         for (auto& [key, line] : m_lines) {
             line.share =
                 m_table.rankTime > 0 ? static_cast<double>(line.total) / static_cast<double>(m_table.rankTime) : 0;
+            line.durations = DurationSpread::of(std::move(m_durations[key]));
             name(key, line);
             m_table.lines.push_back(std::move(line));
         }
@@ -150,13 +152,12 @@ private:
 
     void add(AggregateLine::What what, int panel, int first, int second, Nanos part)
     {
-        AggregateLine& line = m_lines[Key(static_cast<int>(what), panel, first, second)];
-        line.least = line.count == 0 ? part : std::min(line.least, part);
-        line.most = std::max(line.most, part);
+        const Key key(static_cast<int>(what), panel, first, second);
+        AggregateLine& line = m_lines[key];
         ++line.count;
         line.total += part;
         line.squares += static_cast<double>(part) * static_cast<double>(part);
-        line.durations.add(part);
+        m_durations[key].push_back(part);
     }
 
     void name(const Key& key, AggregateLine& line) const
@@ -203,37 +204,37 @@ private:
     AggregateBy m_by;
     bool m_badges;
     std::map<Key, AggregateLine> m_lines;
+    std::map<Key, std::vector<Nanos>> m_durations;
     std::map<QString, std::size_t> m_names; // of kernels, in the order they were met
     std::set<int> m_devices;                // panels whose lines are of kernels
 };
 
 } // namespace
 
-void DurationHistogram::add(Nanos duration)
+DurationSpread DurationSpread::of(std::vector<Nanos> durations)
 {
-    int bar = static_cast<int>(std::floor(4 * std::log2(static_cast<double>(std::max<Nanos>(1, duration)))));
-    while (begin(bar) > std::max<Nanos>(1, duration)) --bar; // rounding of the logarithm
-    while (begin(bar + 1) <= std::max<Nanos>(1, duration)) ++bar;
-    if (counts.empty()) first = bar;
-    if (bar < first) counts.insert(counts.begin(), static_cast<std::size_t>(first - bar), 0);
-    first = std::min(first, bar);
-    if (counts.size() <= static_cast<std::size_t>(bar - first))
-        counts.resize(static_cast<std::size_t>(bar - first) + 1, 0);
-    ++counts[static_cast<std::size_t>(bar - first)];
+    DurationSpread out;
+    if (durations.empty()) return out;
+    const auto [least, most] = std::minmax_element(durations.begin(), durations.end());
+    out.least = *least;
+    out.most = *most;
+    constexpr double mostBars = 24; // beyond that they are thinner than the gaps between them
+    const double wanted = std::ceil(1.5 * std::sqrt(static_cast<double>(durations.size())));
+    out.bars.resize(out.least == out.most ? 1 : static_cast<std::size_t>(std::min(mostBars, wanted)), 0);
+    const double each = static_cast<double>(out.most - out.least) / static_cast<double>(out.bars.size());
+    for (const Nanos duration : durations) {
+        const auto bar = each > 0 ? static_cast<std::size_t>(static_cast<double>(duration - out.least) / each) : 0;
+        ++out.bars[std::min(bar, out.bars.size() - 1)];
+    }
+    out.percentile95 = quantileOf(durations, 0.95);
+    out.median = lowerMedian(std::move(durations));
+    return out;
 }
 
-Nanos DurationHistogram::begin(int bar) { return static_cast<Nanos>(std::ceil(std::exp2(bar / 4.0))); }
-
-Nanos DurationHistogram::quantile(double share) const
+double DurationSpread::begin(std::size_t bar) const
 {
-    std::int64_t all = 0, below = 0;
-    for (const std::int64_t count : counts) all += count;
-    for (std::size_t i = 0; i < counts.size(); ++i) {
-        below += counts[i];
-        if (static_cast<double>(below) >= share * static_cast<double>(all))
-            return begin(first + static_cast<int>(i) + 1);
-    }
-    return 0;
+    const double share = bars.empty() ? 0 : static_cast<double>(bar) / static_cast<double>(bars.size());
+    return static_cast<double>(least) + share * static_cast<double>(most - least);
 }
 
 Nanos AggregateLine::spread() const

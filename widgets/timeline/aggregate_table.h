@@ -24,15 +24,17 @@ enum class AggregateBy {
     Name, // of kernels and copies, beside ops too; ops: as Kind
 };
 
-// How many took how long: four bars an octave.
-struct DurationHistogram {
-    int first = 0;                    // the bar of counts.front()
-    std::vector<std::int64_t> counts; // without empty bars at either end
+// How long they took: figures are of the durations themselves, and bars of equal width divide the axis from the shortest
+// to the longest.
+struct DurationSpread {
+    Nanos least = 0;
+    Nanos most = 0;
+    Nanos median = 0;               // of an even number the lower of the two in the middle
+    Nanos percentile95 = 0;         // the shortest duration that 95 % of them do not exceed
+    std::vector<std::int64_t> bars; // how many are in each; one if all take equally long
 
-    void add(Nanos duration);
-    static Nanos begin(int bar); // the shortest duration of a bar; the next bar's begin is beyond its longest
-    // the upper end of the bar in which it lies, at most 19 % too long; 0: there are none
-    Nanos quantile(double share) const;
+    static DurationSpread of(std::vector<Nanos> durations);
+    double begin(std::size_t bar) const; // in ns; the end of the last one for bars.size()
 };
 
 struct AggregateLine {
@@ -49,10 +51,8 @@ struct AggregateLine {
     int panel = 0;                 // A, B …
     std::int64_t count = 0;        // for idle time: gaps
     Nanos total = 0;
-    Nanos least = 0;
-    Nanos most = 0;
     double squares = 0; // sum of squared durations
-    DurationHistogram durations;
+    DurationSpread durations;
     double share = 0; // of ranks × range
     Nanos mean() const { return count > 0 ? total / count : 0; }
     Nanos spread() const; // standard deviation

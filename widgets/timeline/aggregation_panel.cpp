@@ -107,8 +107,8 @@ private:
         case Total: return static_cast<qlonglong>(line.total);
         case Mean: return static_cast<qlonglong>(line.mean());
         case Spread: return static_cast<qlonglong>(line.spread());
-        case Least: return static_cast<qlonglong>(line.least);
-        case Most: return static_cast<qlonglong>(line.most);
+        case Least: return static_cast<qlonglong>(line.durations.least);
+        case Most: return static_cast<qlonglong>(line.durations.most);
         case Share: return line.share;
         default: return at.row(); // kinds in their own order, ranks by number
         }
@@ -121,8 +121,8 @@ private:
         case Total: return durationText(line.total, m_units);
         case Mean: return durationText(line.mean(), m_units);
         case Spread: return durationText(line.spread(), m_units);
-        case Least: return durationText(line.least, m_units);
-        case Most: return durationText(line.most, m_units);
+        case Least: return durationText(line.durations.least, m_units);
+        case Most: return durationText(line.durations.most, m_units);
         case Share: return percentText(line.share);
         default: return {};
         }

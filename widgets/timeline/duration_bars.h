@@ -1,5 +1,5 @@
-// DurationBars: how long the ops of one row of a table took, as bars over a logarithmic axis, with median and 95th
-// percentile. GUI thread only.
+// DurationBars: how long the ops of one row of a table took, as bars of equal width over the axis from the shortest
+// to the longest, with median and 95th percentile. GUI thread only.
 #pragma once
 
 #include <QWidget>
@@ -26,6 +26,7 @@ protected:
 
 private:
     QRectF bars() const;
+    QString figures() const;
     QColor colour() const;
 
     AggregateLine m_line;
