@@ -98,8 +98,9 @@ ScheduleEditor::~ScheduleEditor()
     QObject::disconnect(&m_undo, nullptr, nullptr, nullptr); // clearing it emits signals; whoever listens may be gone
 }
 
-void ScheduleEditor::start(const Schedule& schedule, const CostModel& costs)
+void ScheduleEditor::start(const Schedule& schedule, const CostModel& costs, const Channels& channels)
 {
+    m_channels = channels;
     m_undo.clear();
     m_preview.reset();
     m_original = schedule;
@@ -119,7 +120,8 @@ void ScheduleEditor::setCosts(const CostModel& costs)
     if (!m_active || costs == m_costs) return;
     cancelPreview();
     m_costs = costs;
-    m_originalFigures = editFigures(m_original, simulateRelaxed(m_original, m_costs));
+    const auto original = simulate(m_original, m_costs, m_channels);
+    m_originalFigures = editFigures(m_original, original ? *original : simulateRelaxed(m_original, m_costs));
     m_touched.clear();
     refresh();
     emit edited();
@@ -266,7 +268,7 @@ void ScheduleEditor::refresh()
     // A drag changes the order of one rank only; then one pass gives both whether it is valid and when ops run.
     const bool moved = m_preview && m_endsMeansValid && m_preview->placement == m_schedule.placement &&
                        m_preview->opCount() == m_schedule.opCount();
-    auto simulated = moved ? simulate(order, m_costs) : Result<SimResult>(fail(ErrorCode::Invalid, {}));
+    auto simulated = moved ? simulate(order, m_costs, m_channels) : Result<SimResult>(fail(ErrorCode::Invalid, {}));
     if (simulated) {
         m_validation = {};
     } else if (moved && order.opCount() > detailLimit) { // which op waits is computed in the background
@@ -278,7 +280,7 @@ void ScheduleEditor::refresh()
     } else {
         m_validation = validate(order);
     }
-    if (!simulated && m_validation.valid()) simulated = simulate(order, m_costs);
+    if (!simulated && m_validation.valid()) simulated = simulate(order, m_costs, m_channels);
     m_times = simulated ? std::move(*simulated) : simulateRelaxed(order, m_costs);
     if (!m_preview) m_endsMeansValid = m_validation.valid() && endsMeansValid(order);
     m_figures = editFigures(order, m_times);

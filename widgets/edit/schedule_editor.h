@@ -37,7 +37,8 @@ public:
     ~ScheduleEditor() override;
 
     // Starts with a schedule; clears the undo stack. The original's figures are those of `schedule` under `costs`.
-    void start(const Schedule& schedule, const CostModel& costs);
+    // channels: how its messages travel; not ones that need sends and receives in the lists.
+    void start(const Schedule& schedule, const CostModel& costs, const Channels& channels = {});
     // New costs for the same edit: order, original and undo stack stay, and both orders are timed again. Ends a
     // preview.
     void setCosts(const CostModel& costs);
@@ -48,6 +49,7 @@ public:
     const Schedule& shown() const;                          // the preview if there is one
     const Schedule& original() const { return m_original; }
     const CostModel& costs() const { return m_costs; }
+    const Channels& channels() const { return m_channels; }
     const Validation& validation() const { return m_validation; } // of shown()
     bool valid() const { return m_validation.valid(); }
     bool changed() const { return !(m_schedule == m_original); }
@@ -119,6 +121,7 @@ private:
     };
     Results m_committed; // of m_schedule, while a preview is shown
     CostModel m_costs;
+    Channels m_channels;
     Validation m_validation;
     SimResult m_times;
     std::shared_ptr<const Timeline> m_timeline;

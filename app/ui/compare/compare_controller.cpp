@@ -127,7 +127,10 @@ CompareController::CompareController(Workspace& workspace)
     m_strip->hide();
     m_panel->setAccessibleName(u"What differs"_s);
     connect(&workspace.shown(), &Shown::modeChanging, this, [this] {
-        if (m_workspace.shown().mode() == Shown::Mode::Compare) m_workspace.room().panels()->setCurrentWidget(m_panel);
+        if (m_workspace.shown().mode() == Shown::Mode::Compare)
+            m_workspace.room().panels()->setCurrentWidget(m_panel);
+        else
+            m_difference->setShows({}); // what tools draw beside a run is simulated: it has no noise
     });
     connect(&workspace.shown(), &Shown::timesRefreshed, this, [this] {
         const Shown& now = m_workspace.shown();

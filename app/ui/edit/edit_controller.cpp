@@ -177,14 +177,14 @@ bool EditController::eventFilter(QObject* watched, QEvent* event)
 }
 
 void EditController::begun(const std::shared_ptr<const RunView>& source, const Schedule& schedule,
-                           const CostModel& costs, OpPosition selected)
+                           const CostModel& costs, const Channels& channels, OpPosition selected)
 {
     m_source = source;
     m_selection->clear();
     m_picture->clear();
     m_deck->begin();
     m_kept.reset();
-    m_editor->start(schedule, costs);
+    m_editor->start(schedule, costs, channels);
     m_picture->keepOriginal();
     if (m_left && m_left->file == source->ref.file && m_left->id == source->ref.id &&
         m_left->schedule.order.size() == schedule.order.size())

@@ -33,7 +33,7 @@ public:
     void leaveEdit() override;
     // Shows an in-memory run and edits it, with `order` as a change of this name; without a name the edit starts from
     // `order`.
-    void editRun(Run run, const QString& change, Schedule order);
+    void editRun(Run run, const QString& change, Schedule order) override;
     // Edits a run that may not be open yet, with `order` as a change of this name, if its order is `original`; else
     // done(false) and nothing has changed.
     void editRunAgain(const RunRef& ref, const Schedule& original, const QString& change, const Schedule& order,
@@ -70,7 +70,7 @@ private:
     void startEdit(std::optional<Schedule> beginWith); // nullopt: the order of the run
     // mode Edit is set
     void begun(const std::shared_ptr<const RunView>& source, const Schedule& schedule, const CostModel& costs,
-               OpPosition selected);
+               const Channels& channels, OpPosition selected);
     // Costs without I and W: says where they are from, first without the run's file (given), then with it where another
     // run of it fits.
     void completeSplit(const CostModel& measured, const BackwardCosts& given);

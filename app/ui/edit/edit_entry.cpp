@@ -7,6 +7,7 @@
 #include "app/ui/workspace/banner.h"
 #include "app/ui/workspace/deadlock.h"
 #include "app/ui/workspace/workspace.h"
+#include "traces/fit/executed_run.h"
 #include "traces/fit/fit_costs.h"
 #include "traces/report/run_report.h"
 #include "traces/run/simulated_run.h"
@@ -125,6 +126,12 @@ void EditController::startEdit(std::optional<Schedule> beginWith)
         m_workspace.banner()->showRefusal(u"this run can't be edited"_s, costs.error());
         return;
     }
+    // Timed as levers, what-ifs and residuals time the run: with its own links and channels.
+    Channels channels;
+    if (const auto executed = executedRun(*source->run); executed && !executed->lowering) {
+        *costs = executed->costs;
+        channels = executed->channels;
+    }
     const CostModel measured = *costs;
     BackwardCosts complete = withBackward(measured, *source->run, schedule->ranks, {});
     complete.costs.origin = costs->origin;
@@ -145,7 +152,7 @@ void EditController::startEdit(std::optional<Schedule> beginWith)
     m_workspace.shown().presentEdited(source);
     m_panel->setSource(runTitle(source->run->info), QString::fromStdString(costs->origin),
                        stepTimesOf(*source->run, source->figures ? source->figures->bubbles.stepTime() : 0));
-    begun(source, *schedule, *costs, {rank, position});
+    begun(source, *schedule, *costs, channels, {rank, position});
     completeSplit(measured, complete);
     m_workspace.viewState()->fitAll();
     m_workspace.viewState()->clearHistory();
