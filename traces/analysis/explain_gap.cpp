@@ -178,6 +178,15 @@ private:
 
 } // namespace
 
+std::string_view titleOf(const Timeline& timeline, const Gap& gap)
+{
+    if (gap.cause != IdleCause::Dependency || gap.next == noSpan) return titleOf(gap.cause);
+    const OpKind next = timeline.spans()[gap.next].op.kind;
+    return isForward(next)  ? "Waiting for activations"
+           : isReturn(next) ? "Waiting for the gradient"
+                            : titleOf(gap.cause);
+}
+
 std::string explainGap(const Timeline& timeline, const Gap& gap) { return Sentence(timeline, gap).text(); }
 
 } // namespace stagewright

@@ -1,6 +1,7 @@
 #include "traces/lessons/check_lesson.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <set>
 
@@ -131,11 +132,22 @@ private:
             for (const std::string& one : step->allow)
                 state(std::any_of(tools().begin(), tools().end(), [&](const Tool& tool) { return tool.name == one; }),
                       step->at, Point::Names, fmt::format("there is no tool '{}'", one));
+            for (const std::string& one : step->watch)
+                state(Expression::parse(one).has_value(), step->at, Point::Names,
+                      fmt::format("watch: '{}' is not a figure", one));
             if (!step->compare.empty())
                 state(schedulePossible(step->compare), step->at, Point::Names,
                       fmt::format("compare: there is no schedule '{}'", step->compare));
         }
+        const auto shownWith = [this](const auto& asked, const std::vector<std::string>& with) {
+            const Step* step = m_lesson.step(asked.step);
+            for (const std::string& one : with)
+                state(step != nullptr && allowsTool(step->allow, one), asked.at, Point::Names,
+                      fmt::format("with: its step does not allow the tool '{}' for '{}'", one, asked.id));
+        };
+        for (const Quiz* quiz : m_lesson.all<Quiz>()) shownWith(*quiz, quiz->with);
         for (const Check* check : m_lesson.all<Check>()) {
+            if (check->with) shownWith(*check, *check->with);
             if (!check->par.empty())
                 state(schedulePossible(check->par), check->at, Point::Names,
                       fmt::format("par: there is no schedule '{}'", check->par));
@@ -291,9 +303,7 @@ private:
     // The step's tools can turn its canvas into the solution's.
     void reachable(const Check& check, const Step& step, const Solution& solution, const Canvas& solved)
     {
-        const auto allows = [&](std::string_view tool) {
-            return std::find(step.allow.begin(), step.allow.end(), tool) != step.allow.end();
-        };
+        const auto allows = [&](std::string_view tool) { return allowsTool(step.allow, tool); };
         const Canvas& start = startState(check.step)->canvas();
         const bool free = allows("text") || allows("library") || allows("plan");
         std::string missing;
@@ -443,10 +453,60 @@ private:
             state(said.count(static_cast<int>(i)) > 0, quiz.fails[i].at, Point::WrongFails,
                   fmt::format("no wrong answer to '{}' gets this message", quiz.id));
         const StepState& start = *startState(quiz.step);
+        withholds(quiz, step, start);
         for (const Hints::Hint* hint : m_lesson.hintsOf(quiz.id)) evaluates(hint->text, start, nullptr);
         evaluates(quiz.ask, start, nullptr);
         evaluates(quiz.pass, start, nullptr);
         for (const Remark& remark : quiz.fails) evaluates(remark.text, start, nullptr);
+    }
+
+    // The answer comes by "Show the solution" only: no reply to a wrong answer has it, nor a hint, nor a figure that
+    // the panel shows from the start.
+    void withholds(const Quiz& quiz, const Step& step, const StepState& start)
+    {
+        const auto truth = start.evaluate(quiz.truth);
+        if (!truth) return; // the solution's finding
+        const auto isIt = [&](const Value& value) {
+            if (same(value, *truth)) return true;
+            return value.list() != nullptr && truth->number() != nullptr &&
+                   static_cast<double>(value.list()->size()) == *truth->number(); // to be counted
+        };
+        const std::string words = lessons::toText(*truth);
+        const auto has = [&](const std::string& text) {
+            for (std::size_t at = text.find(words); at != std::string::npos; at = text.find(words, at + 1)) {
+                const auto joins = [&](std::size_t beside) {
+                    return beside < text.size() && (std::isalnum(static_cast<unsigned char>(text[beside])) != 0 ||
+                                                    text[beside] == '.' || text[beside] == '/');
+                };
+                const std::size_t end = at + words.size();
+                const bool stop =
+                    end < text.size() && text[end] == '.' && (end + 1 == text.size() || text[end + 1] == ' ');
+                if ((at == 0 || !joins(at - 1)) && (!joins(end) || stop)) return true;
+            }
+            return false;
+        };
+        const auto tell = [&](const Text& text, const StepState& at, FilePlace place, const std::string& what) {
+            bool given = has(at.say(text));
+            for (const Text::Piece& piece : text.pieces)
+                if (!piece.expression.empty())
+                    if (const auto value = at.evaluate(piece.expression)) given = given || isIt(*value);
+            state(!given, place, Point::Withholds, fmt::format("{} of '{}' gives its answer away", what, quiz.id));
+        };
+        for (const Wrong* wrong : answersOf<Wrong>(m_lesson, quiz.id)) {
+            Learner learner = m_told;
+            for (const auto& [id, said] : wrong->said) learner.said[id] = said;
+            const StepState at(m_lesson, step, start.canvas(), std::move(learner));
+            const Grade grade = at.grade(quiz);
+            if (grade.remark >= 0)
+                tell(quiz.fails[static_cast<std::size_t>(grade.remark)].text, at, wrong->at,
+                     "the reply to a wrong answer");
+        }
+        for (const Hints::Hint* hint : m_lesson.hintsOf(quiz.id)) tell(hint->text, start, quiz.at, "a hint");
+        for (const std::string& figure : step.watch)
+            if (const auto parsed = Expression::parse(figure))
+                if (const auto value = start.evaluate(*parsed))
+                    state(!same(*value, *truth), quiz.at, Point::Withholds,
+                          fmt::format("the figure {} beside the tools gives the answer of '{}' away", figure, quiz.id));
     }
 
     void evaluates(const Text& text, const StepState& at, const Check* within)
@@ -578,7 +638,7 @@ std::string_view toText(Point point)
 {
     static constexpr std::string_view names[] = {"",      "names", "simulates", "start",       "solution",
                                                  "wrong", "bound", "evaluates", "generalises", "figures",
-                                                 "words", "runs",  "tight"};
+                                                 "words", "runs",  "tight",     "withholds"};
     return names[static_cast<std::size_t>(point)];
 }
 

@@ -26,6 +26,7 @@ enum class Point {
     Words,       // sentences of at most 25 words, abbreviations in the glossary
     Runs,        // recorded runs meet their goals
     Tight,       // a goal one unit looser lets a wrong answer pass
+    Withholds,   // no reply, hint or figure beside the tools is the answer of its question
 };
 std::string_view toText(Point point); // "names"
 

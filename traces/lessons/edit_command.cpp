@@ -31,7 +31,7 @@ constexpr std::array<Verb, 14> verbs = {{{"load", "library", true},
                                          {"flush", "move", true},
                                          {"split", "split", false},
                                          {"merge", "split", false},
-                                         {"lag", "move", true},
+                                         {"lag", "lag", true},
                                          {"place", "place", true},
                                          {"group", "group", true},
                                          {"set", "settings", true},
@@ -324,8 +324,17 @@ std::string_view EditCommand::tool() const
         if (words.starts_with("layers=")) return "layers";
         if (words.starts_with("recompute=") || words.starts_with("hoist")) return "recompute";
         if (words.starts_with("lower=")) return "group";
-        for (const char* key : {"replicas=", "shard=", "gather=", "reduce="})
+        if (words.starts_with("shard=")) return "share";
+        for (const char* key : {"replicas=", "gather=", "reduce="})
             if (words.starts_with(key)) return "shard";
+        static constexpr std::pair<std::string_view, std::string_view> sliders[] = {{"microbatches=", "microbatches"},
+                                                                                    {"chunks=", "chunks"},
+                                                                                    {"comm=", "latency"},
+                                                                                    {"costs=", "costs"},
+                                                                                    {"cap=", "cap"},
+                                                                                    {"slow=", "slow"}};
+        for (const auto& [key, slider] : sliders)
+            if (words.starts_with(key)) return slider;
     }
     const Verb* known = verbOf(verb);
     return known ? known->tool : std::string_view();

@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 
 #include "schedules/library/registry.h"
+#include "schedules/model/collective_costs.h"
+#include "schedules/model/mesh.h"
 #include "traces/lessons/words.h"
 #include "traces/plot/kind_ink.h"
 #include "traces/plot/plot_files.h"
@@ -18,7 +20,7 @@ tl::unexpected<Error> wrong(const Figure& figure, const std::string& what)
 {
     return fail(ErrorCode::Usage, fmt::format("figure {}: {}", figure.file, what),
                 "write sweep comm 0..2 step 0.125 for NAMES, timelines NAMES, memory NAMES, bars FIGURE of NAMES, idle "
-                "NAME or pareto of NAMES");
+                "NAME, bytes NAME or pareto of NAMES");
 }
 
 Result<std::shared_ptr<const SimulatedReport>> simulated(const StepState& state, const std::string& name,
@@ -184,6 +186,36 @@ Result<FigureData> idle(const StepState& state, const std::string& name)
     return out;
 }
 
+// What a rank keeps between steps, by what it is: with nothing shared, and as the replicas share it now.
+Result<FigureData> bytesOf(const StepState& state, const std::string& name)
+{
+    FigureData out;
+    out.plot.up = "GB on rank 0";
+    out.plot.legend = PlotLegend::Right;
+    PlotSeries weights{"weights", {}, PlotMark::Bars, PlotInk{PlotHue::Forward}},
+        gradients{"gradients", {}, PlotMark::Bars, PlotInk{PlotHue::Backward}},
+        optimizer{"optimizer state", {}, PlotMark::Bars, PlotInk{PlotHue::Optimizer}};
+    for (const bool now : {false, true}) {
+        STAGEWRIGHT_TRY(auto report, simulated(state, name, now ? "" : "shard=none"));
+        const auto x = static_cast<double>(out.plot.across.names.size());
+        out.plot.across.names.emplace_back(now ? "now" : "nothing shared");
+        double sums[3] = {};
+        const int stages = std::min(report->schedule().stages, report->costs().stages());
+        for (int stage = 0; stage < stages; ++stage)
+            for (const int rank : holdersOf(report->schedule().placement, stage))
+                if (rank == 0) {
+                    const HeldState held = heldState(report->costs(), report->schedule(), stage, rank);
+                    sums[0] += static_cast<double>(held.weights) / 1e9;
+                    sums[1] += static_cast<double>(held.gradients) / 1e9;
+                    sums[2] += static_cast<double>(held.optimizer) / 1e9;
+                }
+        PlotSeries* parts[] = {&weights, &gradients, &optimizer};
+        for (int i = 0; i < 3; ++i) parts[i]->points.push_back({x, sums[i], fmt::format("{:.3g}", sums[i])});
+    }
+    out.plot.series = {weights, gradients, optimizer};
+    return out;
+}
+
 Result<FigureData> pareto(const StepState& state, const std::vector<std::string>& names)
 {
     FigureData out;
@@ -226,6 +258,8 @@ Result<FigureData> figureOf(const StepState& state, const Lesson& lesson, const 
         out = idle(state, rest);
     else if (what == "bars" && of != std::string::npos)
         out = bars(state, partsOf(rest.substr(of + 3), ","), std::string(trimmed(rest.substr(0, of))));
+    else if (what == "bytes")
+        out = bytesOf(state, rest);
     else if (what == "pareto" && of == 0)
         out = pareto(state, partsOf(rest.substr(3), ","));
     if (!out) return out;

@@ -8,6 +8,7 @@
 //   bars makespan of 1f1b, zb-h1                                  one bar per schedule
 //   idle gpipe                                                    bars of idle time by cause
 //   pareto of 1f1b, v-min, …                                      peak against span
+//   bytes mine                                                    state of rank 0: nothing shared, and as it is shared
 //   …; points from ID                                             also the measured figures of a run block
 #pragma once
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "traces/lessons/words.h"
+
 namespace stagewright::lessons {
 
 namespace {
@@ -49,12 +51,60 @@ std::vector<const Hints::Hint*> Lesson::hintsOf(const std::string& checkId) cons
 
 const std::vector<Tool>& tools()
 {
-    static const std::vector<Tool> all = {
-        {"place", "Place ops"},     {"move", "Drag ops"},    {"split", "Split B"},       {"warmup", "Warm-up"},
-        {"placement", "Placement"}, {"layers", "Layers"},    {"recompute", "Recompute"}, {"group", "Group messages"},
-        {"shard", "Replicas"},      {"settings", "Sliders"}, {"text", "Schedule text"},  {"plan", "Plan"},
-        {"library", "Library"}};
+    static const std::vector<Tool> all = {{"place", "Place ops"},
+                                          {"move", "Drag ops"},
+                                          {"split", "Split B"},
+                                          {"warmup", "Warm-up"},
+                                          {"placement", "Placement"},
+                                          {"layers", "Layers"},
+                                          {"recompute", "Recompute"},
+                                          {"group", "Group messages"},
+                                          {"shard", "Replicas"},
+                                          {"settings", "Sliders"},
+                                          {"text", "Schedule text"},
+                                          {"plan", "Plan"},
+                                          {"library", "Library"},
+                                          {"lag", "Delay W"},
+                                          {"microbatches", "Microbatches"},
+                                          {"slow", "Slow ranks"},
+                                          {"share", "What replicas share"},
+                                          {"chunks", "Chunks"},
+                                          {"latency", "Latency"},
+                                          {"costs", "Costs"},
+                                          {"cap", "Cap"}};
     return all;
+}
+
+bool allowsTool(const std::vector<std::string>& allowed, std::string_view tool)
+{
+    const auto has = [&](std::string_view one) {
+        return std::find(allowed.begin(), allowed.end(), one) != allowed.end();
+    };
+    static constexpr std::string_view sliders[] = {"microbatches", "chunks", "latency", "costs", "cap", "slow"};
+    return has(tool) || (tool == "lag" && has("move")) || (tool == "share" && has("shard")) ||
+           (has("settings") && std::find(std::begin(sliders), std::end(sliders), tool) != std::end(sliders));
+}
+
+std::vector<std::string> buttonsOf(const std::string& id, std::vector<std::string> choices)
+{
+    const auto number = [](const std::string& choice) {
+        const auto at = choice.find_first_of("0123456789");
+        return at == std::string::npos ? std::optional<double>() : numberOf(choice.substr(at));
+    };
+    bool counts = true; // upwards
+    for (std::size_t i = 0; i < choices.size(); ++i)
+        counts = counts && number(choices[i]) && (i == 0 || *number(choices[i - 1]) < *number(choices[i]));
+    if (counts) return choices;
+    std::uint64_t mixed = 14695981039346656037U; // FNV-1a: the same everywhere
+    const auto mix = [&](std::string_view text) {
+        for (const char one : text) mixed = (mixed ^ static_cast<unsigned char>(one)) * 1099511628211U;
+    };
+    mix(id);
+    for (std::size_t left = choices.size(); left > 1; --left) {
+        mix("/");
+        std::swap(choices[left - 1], choices[(mixed >> 33U) % left]);
+    }
+    return choices;
 }
 
 std::string_view toText(Part part)

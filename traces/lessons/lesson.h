@@ -59,6 +59,8 @@ struct Step {
     std::string expectInvalid;      // the op of its first fault, if the canvas starts invalid on purpose
     std::string view;               // "lowered", "memory", "plan" …: what else the window opens; optional
     Expression targets;             // activation peaks to draw as lines, by rank
+    Expression axis;                // units that the time axis shows from the start; empty: as long as the canvas
+    std::vector<std::string> watch; // figures of the canvas that the panel shows beside the tools
     std::vector<std::string> needs; // features without which the step is skipped
     FilePlace at;
 };
@@ -84,6 +86,7 @@ struct Check {
     Text formula;                                                             // beside the picture; may be empty
     std::vector<std::pair<int, int>> generaliseRanks, generaliseMicrobatches; // one range each, or none
     bool graded = true;                                                       // false: reported only
+    std::optional<std::vector<std::string>> with; // the tools shown for it; none: all that its step allows
     std::vector<std::string> needs;
     int step = -1; // index into Lesson::steps
     FilePlace at;
@@ -98,6 +101,7 @@ struct Quiz {
     double within = 0; // numbers: the tolerance
     Text pass;
     std::vector<Remark> fails;
+    std::vector<std::string> with; // the tools that it takes; empty: it is answered from the canvas
     std::vector<std::string> needs;
     int step = -1;
     FilePlace at;
@@ -182,7 +186,7 @@ struct Lesson {
     int minutes = 0;
     std::vector<std::string> uses;  // schedules
     std::vector<std::string> needs; // features without which the lesson is skipped
-    std::string shelf;              // "Basics", "Schedules", "Real world", "Mastery"; "": a teacher's own
+    std::string shelf; // "Basics", "Schedules", "Real world", "Mastery", "Shared state"; "": a teacher's own
     Settings settings;
     std::vector<Section> sections;
 
@@ -209,13 +213,18 @@ struct Lesson {
     std::vector<const Hints::Hint*> hintsOf(const std::string& checkId) const;
 };
 
-// The tools a step may allow, with their titles: place move split warmup placement layers recompute group settings text
-// plan.
+// The tools a step may allow, with their titles: place move split warmup lag placement layers recompute group shard
+// settings text plan library, of settings each alone: microbatches chunks latency costs cap slow, and of shard: share.
 struct Tool {
     std::string_view name;
     std::string_view title;
 };
 const std::vector<Tool>& tools();
+// Whether a tool is among those allowed: "settings" has every slider, "move" what "lag" does.
+bool allowsTool(const std::vector<std::string>& allowed, std::string_view tool);
+// The choices of a question in the order of its buttons: shuffled by its id, so that their order in the file says
+// nothing; choices that count up, "rank 0 | rank 2 | rank 3", stay.
+std::vector<std::string> buttonsOf(const std::string& id, std::vector<std::string> choices);
 
 std::string_view toText(Part part); // "Guess"
 

@@ -122,8 +122,8 @@ Result<Block> LessonBlocks::step(const Fields& fields)
     Step out;
     out.at = fields.at();
     out.settings = settings;
-    STAGEWRIGHT_TAKE(
-        fields.allow({"id", "show", "do", "compare", "allow", "set", "cap", "expect", "view", "targets", "needs"}));
+    STAGEWRIGHT_TAKE(fields.allow(
+        {"id", "show", "do", "compare", "allow", "set", "cap", "expect", "view", "targets", "axis", "watch", "needs"}));
     STAGEWRIGHT_TAKE(fields.require({"show"}));
     STAGEWRIGHT_TAKE(fields.onlyOnce({"do", "set"}));
     out.id = fmt::format("step-{}", ++m_steps);
@@ -147,6 +147,8 @@ Result<Block> LessonBlocks::step(const Fields& fields)
     }
     STAGEWRIGHT_TAKE(fields.take("view", out.view));
     STAGEWRIGHT_TAKE(fields.take("targets", out.targets));
+    STAGEWRIGHT_TAKE(fields.take("axis", out.axis));
+    STAGEWRIGHT_TAKE(fields.takeList("watch", out.watch));
     STAGEWRIGHT_TAKE(fields.takeList("needs", out.needs));
     return Block(std::move(out));
 }
@@ -157,7 +159,7 @@ Result<Block> LessonBlocks::check(const Fields& fields)
     out.at = fields.at();
     out.step = m_steps - 1;
     STAGEWRIGHT_TAKE(fields.allow(
-        {"id", "goal", "say", "pass", "fail", "grade", "par", "formula", "generalise", "graded", "needs"}));
+        {"id", "goal", "say", "pass", "fail", "grade", "par", "formula", "generalise", "graded", "with", "needs"}));
     STAGEWRIGHT_TAKE(fields.require({"id", "goal", "say", "pass", "fail"}));
     STAGEWRIGHT_TAKE(fields.onlyOnce({"fail", "grade"}));
     STAGEWRIGHT_TAKE(fields.takeId("id", out.id));
@@ -185,6 +187,7 @@ Result<Block> LessonBlocks::check(const Fields& fields)
         if (field->value != "yes" && field->value != "no") return faultAt(path, field->at, "it takes yes or no");
         out.graded = field->value == "yes";
     }
+    if (fields.find("with") != nullptr) STAGEWRIGHT_TAKE(fields.takeList("with", out.with.emplace()));
     STAGEWRIGHT_TAKE(fields.takeList("needs", out.needs));
     m_lastChecked = out.id;
     return Block(std::move(out));
@@ -195,7 +198,7 @@ Result<Block> LessonBlocks::quiz(const Fields& fields)
     Quiz out;
     out.at = fields.at();
     out.step = m_steps - 1;
-    STAGEWRIGHT_TAKE(fields.allow({"id", "ask", "choose", "truth", "within", "pass", "fail", "needs"}));
+    STAGEWRIGHT_TAKE(fields.allow({"id", "ask", "choose", "truth", "within", "pass", "fail", "with", "needs"}));
     STAGEWRIGHT_TAKE(fields.require({"id", "ask", "truth", "pass", "fail"}));
     STAGEWRIGHT_TAKE(fields.onlyOnce({"fail"}));
     STAGEWRIGHT_TAKE(fields.takeId("id", out.id));
@@ -217,6 +220,7 @@ Result<Block> LessonBlocks::quiz(const Fields& fields)
     if (!out.fails.back().condition.empty())
         return faultAt(path, out.fails.back().at, "the last 'fail' has a condition, so some answers get no message",
                        "end with 'fail: -> text'");
+    STAGEWRIGHT_TAKE(fields.takeList("with", out.with));
     STAGEWRIGHT_TAKE(fields.takeList("needs", out.needs));
     m_lastChecked = out.id;
     return Block(std::move(out));

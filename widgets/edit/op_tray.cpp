@@ -25,7 +25,7 @@ namespace {
 
 constexpr int chipWidth = 62, chipHeight = 26;
 
-// An op as on the canvas; faded until all its inputs are placed.
+// An op as on the canvas; an outline until all its inputs are placed.
 class ChipDelegate : public QStyledItemDelegate {
 public:
     ChipDelegate(const Theme* const* theme, QObject* parent) : QStyledItemDelegate(parent), m_theme(theme) {}
@@ -39,14 +39,12 @@ public:
         painter->setRenderHint(QPainter::Antialiasing);
         const QRectF chip = QRectF(option.rect).adjusted(2, 2, -2, -2);
         const Fill& fill = theme.of(entry.op.kind);
-        painter->setOpacity(entry.ready ? 1 : 0.4);
-        painter->setPen(QPen(fill.edge, 1));
-        painter->setBrush(fill.fill);
+        painter->setPen(QPen(fill.edge, entry.ready ? 1 : 1.5, entry.ready ? Qt::SolidLine : Qt::DashLine));
+        painter->setBrush(entry.ready ? QBrush(fill.fill) : QBrush(Qt::NoBrush));
         painter->drawRoundedRect(chip.adjusted(0.5, 0.5, -0.5, -0.5), 3, 3);
         painter->setFont(fontOf(FontRole::Label));
-        painter->setPen(fill.label);
+        painter->setPen(entry.ready ? fill.label : theme.text);
         painter->drawText(chip, Qt::AlignCenter, index.data().toString());
-        painter->setOpacity(1);
         if ((option.state & QStyle::State_Selected) != 0) {
             painter->setBrush(Qt::NoBrush);
             painter->setPen(QPen(theme.text, 2));
@@ -145,13 +143,18 @@ OpTray::OpTray(QWidget* parent) : QWidget(parent)
 
 void OpTray::setOps(std::vector<TrayOp> ops)
 {
-    std::stable_sort(ops.begin(), ops.end(), [](const TrayOp& a, const TrayOp& b) { return a.ready > b.ready; });
     const int row = std::max(0, m_list->currentIndex().row());
     m_model->setOps(std::move(ops), *m_theme);
     const int count = m_model->rowCount();
     m_title->setText(countText(count, u"1 op to place"_s, u"%L1 ops to place"_s));
     if (count > 0) {
-        const QModelIndex at = m_model->index(std::min(row, count - 1));
+        // the ready op nearest to where one was taken; the others stay where they are
+        int near = std::min(row, count - 1);
+        for (int i = 0; i < count; ++i)
+            if (m_model->ops()[static_cast<std::size_t>(i)].ready &&
+                (!m_model->ops()[static_cast<std::size_t>(near)].ready || std::abs(i - row) < std::abs(near - row)))
+                near = i;
+        const QModelIndex at = m_model->index(near);
         m_list->setCurrentIndex(at);
         m_list->selectionModel()->select(at, QItemSelectionModel::ClearAndSelect);
     }

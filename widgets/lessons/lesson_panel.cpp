@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <QApplication>
 #include <QCoreApplication>
 #include <QEvent>
 #include <QFrame>
@@ -114,12 +115,46 @@ void LessonPanel::setPage(const lessons::Lesson* lesson, const std::vector<Lesso
     m_page = page;
     m_reading = {};
     m_linked.clear();
+    m_open = -1;
+    m_canvas = canvas;
     build();
-    if (lesson != nullptr) {
-        const LessonPage& now = m_pages[static_cast<std::size_t>(m_page)];
-        const bool canvasMatters = now.part == lessons::Part::Do;
-        m_tools->setStep(lesson, canvasMatters ? lesson->step(now.step) : nullptr, canvas);
-    }
+    m_tools->setStep(nullptr, nullptr, {}, canvas); // until it is known what is asked
+}
+
+void LessonPanel::setCanvas(const lessons::Canvas& canvas)
+{
+    m_canvas = canvas;
+    m_tools->setCanvas(canvas);
+}
+
+// Its own tools under the open question; under the last one, those of the step, once all are met.
+void LessonPanel::placeTools()
+{
+    const LessonPage& now = m_pages[static_cast<std::size_t>(m_page)];
+    const lessons::Step* step = now.part == lessons::Part::Do ? m_lesson->step(now.step) : nullptr;
+    m_tools->setStep(m_lesson, step, m_reading.tools, m_canvas);
+    m_tools->setWatched(m_reading.watched);
+    auto* layout = static_cast<QVBoxLayout*>(m_body->layout());
+    QWidget* under = nullptr;
+    for (std::size_t i = 0; i < m_rows.size(); ++i)
+        if (m_rows[i].card != nullptr && (m_reading.open < 0 || static_cast<int>(i) <= m_reading.open) &&
+            m_rows[i].picture == nullptr)
+            under = m_rows[i].card;
+    const int at = under == nullptr ? -1 : layout->indexOf(under), is = layout->indexOf(m_tools);
+    if (at < 0 || is == at + 1) return;
+    layout->removeWidget(m_tools);
+    layout->insertWidget(layout->indexOf(under) + 1, m_tools);
+}
+
+// A question's in stages, by the number of wrong answers.
+QString LessonPanel::verdictOf(const lessons::Block& block, const BlockReading& now) const
+{
+    const auto* quiz = std::get_if<lessons::Quiz>(&block);
+    if (quiz == nullptr) return now.verdict;
+    const auto misses = m_state.misses.find(quiz->id);
+    if (now.state != lessons::Verdict::Pass) return replyOf(now, misses == m_state.misses.end() ? 0 : misses->second);
+    const auto said = m_state.said.find(quiz->id);
+    return said == m_state.said.end() ? now.verdict : u"**%1.** %2"_s.arg(qs(said->second), now.verdict);
 }
 
 void LessonPanel::build()
@@ -164,7 +199,6 @@ void LessonPanel::build()
     const auto isRun = [](const lessons::Block* block) { return std::holds_alternative<lessons::RunBlock>(*block); };
     const auto& all = m_pages[static_cast<std::size_t>(m_page)].blocks;
     const auto runs = std::count_if(all.begin(), all.end(), isRun);
-    bool toolsPlaced = false;
     for (const lessons::Block* block : m_pages[static_cast<std::size_t>(m_page)].blocks) {
         if (runs > 1 && m_runAll == nullptr && isRun(block)) {
             m_runAll = new QPushButton(m_body);
@@ -180,12 +214,8 @@ void LessonPanel::build()
         }
         m_rows.push_back(buildBlock(*block, layout));
         if (m_runAll != nullptr && m_rows.back().run != nullptr) m_rows.back().run->setObjectName({});
-        if (!toolsPlaced && std::holds_alternative<lessons::Check>(*block)) {
-            layout->addWidget(m_tools);
-            toolsPlaced = true;
-        }
     }
-    if (!toolsPlaced) layout->addWidget(m_tools);
+    layout->addWidget(m_tools);
     m_guessCard = new QFrame(m_body);
     m_guessCard->setObjectName(u"card"_s);
     m_guesses = new QVBoxLayout(m_guessCard);
@@ -231,6 +261,9 @@ void LessonPanel::setReading(const PageReading& reading, const LessonState& stat
     const auto& blocks = m_pages[static_cast<std::size_t>(m_page)].blocks;
     for (std::size_t i = 0; i < m_rows.size() && i < reading.blocks.size(); ++i)
         showRow(m_rows[i], *blocks[i], reading.blocks[i]);
+    placeTools();
+    const bool another = m_open >= 0 && m_reading.open > m_open; // the next question, which may be below the fold
+    m_open = m_reading.open;
     if (m_runAll != nullptr) {
         const auto count =
             std::count_if(m_rows.begin(), m_rows.end(), [](const Row& row) { return row.run != nullptr; });
@@ -251,7 +284,7 @@ void LessonPanel::setReading(const PageReading& reading, const LessonState& stat
     // and go.
     QMetaObject::invokeMethod(
         m_scroll,
-        [body = QPointer<QWidget>(m_body), scroll = m_scroll] {
+        [this, another, body = QPointer<QWidget>(m_body), scroll = m_scroll] {
             if (body) {
                 for (QWidget* part : body->findChildren<QWidget*>()) {
                     if (part->layout() != nullptr) part->layout()->invalidate();
@@ -262,13 +295,15 @@ void LessonPanel::setReading(const PageReading& reading, const LessonState& stat
             }
             QMetaObject::invokeMethod(
                 scroll,
-                [body, scroll] { // after that: on a page that keeps its height no card has been laid out again
+                [this, another, body,
+                 scroll] { // after that: on a page that keeps its height no card has been laid out again
                     if (body) {
                         body->layout()->activate();
                         for (QWidget* part : body->findChildren<QWidget*>())
                             if (part->layout() != nullptr) part->layout()->activate();
                     }
                     scroll->release();
+                    if (body && body == m_body && another) showOpen();
                 },
                 Qt::QueuedConnection);
         },
@@ -296,10 +331,24 @@ void LessonPanel::setGuesses(const std::vector<GuessReading>& guesses)
     m_guessCard->setVisible(!guesses.empty());
 }
 
+// Brings the open question into view and the focus to it: the one above is answered.
+void LessonPanel::showOpen()
+{
+    if (m_open < 0 || m_open >= static_cast<int>(m_rows.size())) return;
+    QWidget* card = m_rows[static_cast<std::size_t>(m_open)].card;
+    if (card == nullptr || !card->isVisibleTo(this)) return;
+    m_scroll->ensureWidgetVisible(m_tools->isVisibleTo(this) ? static_cast<QWidget*>(m_tools) : card, 0, 12);
+    m_scroll->ensureWidgetVisible(card, 0, 12);
+    const QWidget* focus = QApplication::focusWidget();
+    if (focus == nullptr || isAncestorOf(focus) || !focus->isVisible()) focusFirst();
+}
+
 void LessonPanel::focusFirst()
 {
-    if (m_runAll != nullptr && m_runAll->isEnabled()) return m_runAll->setFocus(Qt::OtherFocusReason);
-    for (const Row& row : m_rows) {
+    if (m_runAll != nullptr && m_runAll->isEnabled() && m_open < 0) return m_runAll->setFocus(Qt::OtherFocusReason);
+    for (std::size_t i = 0; i < m_rows.size(); ++i) {
+        const Row& row = m_rows[i];
+        if (static_cast<int>(i) < m_open) continue;
         QWidget* to = row.field != nullptr   ? static_cast<QWidget*>(row.field)
                       : !row.choices.empty() ? row.choices.front()
                       : row.run != nullptr   ? row.run
@@ -319,7 +368,9 @@ QString LessonPanel::plainText() const
     for (const GuessReading& guess : m_reading.guesses) words << plainWords(guess.words) << plainWords(guess.reveal);
     for (const BlockReading& block : m_reading.blocks) {
         if (block.waits) continue;
-        words << plainWords(block.text) << plainWords(block.verdict);
+        const lessons::Block& of = *m_pages[static_cast<std::size_t>(m_page)]
+                                        .blocks[static_cast<std::size_t>(&block - m_reading.blocks.data())];
+        words << plainWords(block.text) << plainWords(verdictOf(of, block));
         for (const MeterReading& meter : block.meters)
             words << meter.subject + u' ' + meter.yours + u'/' + meter.needed;
     }

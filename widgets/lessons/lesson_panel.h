@@ -30,6 +30,7 @@ class SteadyScroll;
 struct LessonState {
     std::map<std::string, std::string> said;
     std::map<std::string, int> hints;     // number shown so far
+    std::map<std::string, int> misses;    // wrong answers to questions so far
     bool touched = false;                 // the learner has changed the canvas: a goal that is not met is a mistake
     std::set<std::string> shown;          // solutions shown by the program
     std::map<std::string, QString> notes; // of a run block: fitted costs, gradient check; Markdown
@@ -48,11 +49,11 @@ public:
     void setPage(const lessons::Lesson* lesson, const std::vector<LessonPage>& pages, int page,
                  const lessons::Canvas& canvas);
     void setReading(const PageReading& reading, const LessonState& state);
-    void setCanvas(const lessons::Canvas& canvas) { m_tools->setCanvas(canvas); }
+    void setCanvas(const lessons::Canvas& canvas);
     void setTheme(const Theme& theme);
     StepTools* tools() { return m_tools; }
     void setNext(const QString& text) { m_nextLesson = text; } // what Next does on the last page; before setPage
-    // the first field, choice or button to run of the page; none: the focus stays
+    // the field, choice or button of the open question or run; none: the focus stays
     void focusFirst();
     QString plainText() const;
     QString nextReason() const; // why Next is disabled; empty: it is not
@@ -80,6 +81,7 @@ private:
         QProgressBar* progress = nullptr;
         QLineEdit* field = nullptr;
         std::vector<QPushButton*> choices;
+        QWidget* answer = nullptr; // field or choices: away once it is right
         QLabel* picture = nullptr;
         QLineEdit* caption = nullptr;
         const char* plain = "value"; // role of a verdict that is neither right nor wrong
@@ -98,6 +100,9 @@ private:
     void showHints(Row& row, const std::string& id, bool passed);
     void showRun(Row& row, const std::string& id, const BlockReading& now);
     double expectedSeconds() const; // of all runs of the page; 0: unknown
+    void showOpen();
+    void placeTools(); // under the question that takes them
+    QString verdictOf(const lessons::Block& block, const BlockReading& now) const;
     void showFigure(Row& row, const lessons::Figure& figure, const BlockReading& now);
     void setGuesses(const std::vector<GuessReading>& guesses);
 
@@ -115,6 +120,8 @@ private:
     QString m_nextLesson;
     QPushButton* m_runAll = nullptr; // where the page has several runs
     std::vector<Row> m_rows;
+    int m_open = -1; // the row of the question that was open at the last reading
+    lessons::Canvas m_canvas;
     QFrame* m_guessCard = nullptr; // of the page
     QVBoxLayout* m_guesses = nullptr;
     QString m_guessesShown;

@@ -85,7 +85,7 @@ void LessonPanel::buildAnswer(Row& row, QVBoxLayout* layout, const std::string& 
         connect(give, &QPushButton::clicked, this, answer);
     } else {
         auto* group = new QButtonGroup(line);
-        for (const std::string& choice : choices) {
+        for (const std::string& choice : lessons::buttonsOf(id, choices)) {
             auto* button = new QPushButton(qs(choice), line);
             button->setCheckable(true);
             group->addButton(button);
@@ -97,6 +97,7 @@ void LessonPanel::buildAnswer(Row& row, QVBoxLayout* layout, const std::string& 
     }
     flow->addStretch(1);
     layout->addWidget(line);
+    row.answer = line;
 }
 
 LessonPanel::Row LessonPanel::buildBlock(const lessons::Block& block, QVBoxLayout* layout)
@@ -195,7 +196,8 @@ LessonPanel::Row LessonPanel::buildBlock(const lessons::Block& block, QVBoxLayou
             if (link == "proof"_L1) emit checkAsked(id);
         });
     } else if (const auto* figure = std::get_if<lessons::Figure>(&block)) {
-        QVBoxLayout* inner = goalCard(u"Save figure"_s);
+        const bool shows = m_pages[static_cast<std::size_t>(m_page)].part == lessons::Part::Do; // to look at
+        QVBoxLayout* inner = goalCard(shows ? QString() : u"Save figure"_s);
         row.picture = new QLabel(m_body);
         row.picture->setAccessibleName(u"The figure as it will be saved"_s);
         inner->addWidget(row.picture);
@@ -217,6 +219,10 @@ LessonPanel::Row LessonPanel::buildBlock(const lessons::Block& block, QVBoxLayou
             emit figureAsked(file, format->currentText().toLower(), caption->text());
         });
         row.verdict = prose(inner, "secondary");
+        for (QWidget* part :
+             {static_cast<QWidget*>(row.caption), static_cast<QWidget*>(format), static_cast<QWidget*>(keep)})
+            part->setVisible(!shows);
+        if (shows) row.text = prose(inner, "secondary");
     }
     return row;
 }
@@ -242,7 +248,7 @@ void LessonPanel::showRow(Row& row, const lessons::Block& block, const BlockRead
     if (row.card != nullptr) row.card->setVisible(!now.waits);
     const std::string id = idOf(block).toStdString();
     // A verdict only if there is something to judge.
-    QString verdict = now.verdict;
+    QString verdict = verdictOf(block, now);
     const bool passed = now.state == lessons::Verdict::Pass;
     const bool solved = passed && m_state.shown.count(id) > 0; // by the program
     setProse(row.formula, passed ? now.formula : QString());   // it would give the answer away
@@ -271,6 +277,8 @@ void LessonPanel::showRow(Row& row, const lessons::Block& block, const BlockRead
         const QString words = said == m_state.said.end() ? QString() : qs(said->second);
         if (row.field != nullptr && !row.field->hasFocus()) row.field->setText(words);
         for (QPushButton* choice : row.choices) choice->setChecked(choice->text() == words);
+        // what was answered stands in the card, with the reply
+        row.answer->setVisible(!(std::holds_alternative<lessons::Quiz>(block) && passed));
     }
     if (row.run == nullptr) setMeters(row, now.meters);
     if (row.hint != nullptr) showHints(row, id, passed);
@@ -286,8 +294,18 @@ void LessonPanel::showHints(Row& row, const std::string& id, bool passed)
     const int shown = std::min(count, given == m_state.hints.end() ? 0 : given->second);
     row.hint->setVisible(count > shown && !passed);
     row.hint->setText(u"Hint %1 of %2"_s.arg(shown + 1).arg(count));
-    row.hint->setToolTip(shown + 1 == count ? u"Makes one move for you  (Ctrl+Alt+H)"_s
-                                            : u"First a pointer, then the principle, then one move  (Ctrl+Alt+H)"_s);
+    const auto edits = [&](int k) { // that a hint makes
+        const auto all = m_lesson->hintsOf(id);
+        QStringList words;
+        if (k < static_cast<int>(all.size()))
+            for (const lessons::EditCommand& edit : all[static_cast<std::size_t>(k)]->edits) words << qs(edit.text());
+        return words.join(u"; "_s);
+    };
+    if (const QString makes = edits(shown); !makes.isEmpty())
+        row.hint->setText(u"Hint %1 of %2: make one move for me"_s.arg(shown + 1).arg(count));
+    row.hint->setToolTip(!edits(shown).isEmpty()
+                             ? u"Changes the canvas; can be undone  (Ctrl+Alt+H)"_s
+                             : u"First a pointer, then the principle, then one move  (Ctrl+Alt+H)"_s);
     if (shown != row.hintsShown) {
         row.hintsShown = shown;
         while (QLayoutItem* item = row.hints->takeAt(0)) {
@@ -296,7 +314,9 @@ void LessonPanel::showHints(Row& row, const std::string& id, bool passed)
         }
         for (int k = 0; k < shown; ++k)
             setProse(prose(row.hints, "secondary"),
-                     u"*Hint %1:* "_s.arg(k + 1) + hints->second[static_cast<std::size_t>(k)]);
+                     u"*Hint %1:* "_s.arg(k + 1) +
+                         (edits(k).isEmpty() ? QString() : u"the program made `%1`. "_s.arg(edits(k))) +
+                         hints->second[static_cast<std::size_t>(k)]);
     }
 }
 

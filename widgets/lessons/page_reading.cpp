@@ -43,7 +43,55 @@ QString unmet(const QString& subject)
 {
     if (subject == u"order can run"_s) return u"not yet: this order can't run"_s;
     if (subject == u"every op placed"_s) return u"not yet: some ops are not placed"_s;
+    if (subject.startsWith("every rank finishes"_L1)) return u"not yet: the ranks still wait for each other"_s;
     return u"not yet: %1"_s.arg(subject);
+}
+
+// Which way a wrong answer is off.
+QString directionOf(const lessons::Quiz& quiz, const lessons::Meter& meter)
+{
+    if (!quiz.choices.empty()) return u"Not that one."_s;
+    const double *said = meter.yours.number(), *is = meter.needed.number();
+    if (said != nullptr && is != nullptr) return *said < *is ? u"Too small."_s : u"Too large."_s;
+    const lessons::List *these = meter.yours.list(), *those = meter.needed.list();
+    if (those != nullptr && is == nullptr && said != nullptr) return u"More numbers than one are asked for."_s;
+    if (these == nullptr || those == nullptr) return u"Not a number."_s;
+    if (these->size() != those->size())
+        return these->size() < those->size() ? u"Too few numbers."_s : u"Too many numbers."_s;
+    int right = 0;
+    for (std::size_t i = 0; i < these->size(); ++i) right += lessons::same((*these)[i], (*those)[i]) ? 1 : 0;
+    return right == 0 ? u"None of them is in its place."_s : u"%1 of %2 are right."_s.arg(right).arg(those->size());
+}
+
+// The letters of a formula in words: "p = 4 ranks, m = 8 microbatches".
+QString lettersOf(const QString& formula, const lessons::StepState& state)
+{
+    QStringList words;
+    const std::pair<const char*, const char*> letters[] = {{"p", "p = %1 ranks"},
+                                                           {"m", "m = %1 microbatches"},
+                                                           {"T", "T = %1, a forward and its backward"},
+                                                           {"F", "F = %1, a forward"},
+                                                           {"I", "I = %1, an input gradient"},
+                                                           {"W", "W = %1, a weight gradient"},
+                                                           {"c", "c = %1, a message"},
+                                                           {"v", "v = %1 chunks"}};
+    for (const auto& [letter, text] : letters) {
+        // alone or beside another letter, as in mT: no letter of a word
+        const QRegularExpression used(
+            u"(?<![a-z])(?<![A-Za-z]{2})%1(?![a-z])(?![A-Za-z]{2})"_s.arg(QLatin1String(letter)));
+        const auto parsed = lessons::Expression::parse(letter);
+        if (!formula.contains(used) || !parsed) continue;
+        if (const auto value = state.evaluate(*parsed))
+            words << QString::fromUtf8(text).arg(qs(lessons::toText(*value)));
+    }
+    return words.join(u"; "_s);
+}
+
+// Whether the goal is about the step time: then the rail shows how far it is.
+bool onStepTime(const lessons::Check& check)
+{
+    static const QRegularExpression named(u"\\b(makespan|span)\\b"_s);
+    return qs(check.goal.text()).contains(named);
 }
 
 // What was guessed beside what it is, with the numbers that the question was asked with.
@@ -112,8 +160,9 @@ QString figureWords(const std::string& name)
         {"m", "microbatches"},
         {"c", "latency"},
         {"count(B)", "backwards not split"},
-        {"not deadlock()", "no deadlock"},
-        {"not deadlock(sends=rendezvous)", "no deadlock with rendezvous sends"},
+        {"not deadlock()", "every rank finishes"},
+        {"not deadlock(sends=rendezvous)", "every rank finishes without buffers"},
+        {"idle", "idle time"},
         {"valid(sends=buffered)", "order can run with buffered sends"},
         {"not (m > 4*(p-1))", "no more microbatches than needed"},
     };
@@ -228,6 +277,13 @@ std::vector<LessonPage> pagesOf(const lessons::Lesson& lesson)
     return pages;
 }
 
+QString replyOf(const BlockReading& reading, int misses)
+{
+    if (reading.direction.isEmpty()) return reading.verdict;
+    if (reading.general && misses < 2) return reading.direction;
+    return reading.direction + u' ' + reading.verdict;
+}
+
 PageReading readPage(const lessons::Lesson& lesson, const LessonPage& page, const lessons::Canvas& canvas,
                      const lessons::Learner& learner, bool withRail)
 {
@@ -250,6 +306,19 @@ PageReading readPage(const lessons::Lesson& lesson, const LessonPage& page, cons
     const auto time = state.evaluate(*stepTime);
     out.makespan = time && time->number() != nullptr ? *time->number() : std::nan("");
     if (page.part == lessons::Part::Do && step != nullptr) {
+        for (const std::string& figure : step->watch)
+            if (const auto parsed = lessons::Expression::parse(figure))
+                if (const auto value = state.evaluate(*parsed))
+                    out.watched.emplace_back(figureWords(figure), qs(lessons::toText(*value)));
+        if (const auto axis =
+                step->axis.empty() ? Result<lessons::Value>(lessons::Value()) : asked.evaluate(step->axis);
+            axis && axis->number() != nullptr)
+            out.axis = *axis->number();
+        if (const auto report = state.report(); report != nullptr && !report->validation().cycle.empty())
+            if (auto hang = explainDeadlock(report->schedule(), report->channels()); hang && hang->hung()) {
+                out.hang = std::make_shared<const Deadlock>(std::move(*hang));
+                out.hungOrder = std::make_shared<const Schedule>(report->schedule());
+            }
         if (!step->targets.empty()) {
             if (const auto targets = state.evaluate(step->targets); targets && targets->list() != nullptr)
                 for (const lessons::Value& one : *targets->list())
@@ -274,6 +343,7 @@ PageReading readPage(const lessons::Lesson& lesson, const LessonPage& page, cons
     bool ran = false;
     for (const lessons::Block* block : page.blocks) {
         BlockReading reading;
+        const int at = static_cast<int>(number);
         const bool carried = number++ < static_cast<std::size_t>(page.carried);
         const bool sheet =
             page.part == lessons::Part::Prove && ran &&
@@ -306,23 +376,40 @@ PageReading readPage(const lessons::Lesson& lesson, const LessonPage& page, cons
             reading.waits = waits;
             reading.text = qs(state.say(check->say, check));
             reading.formula = qs(state.say(check->formula, check));
+            if (!reading.formula.isEmpty())
+                if (const QString letters = lettersOf(reading.formula, state); !letters.isEmpty())
+                    reading.formula += u"\n\n"_s + letters;
             hintsOf(check->id);
             if (check->graded && reading.state != lessons::Verdict::Pass) miss(shortOf(reading));
-            if (withRail && !out.rail) {
+            if (out.open < 0 && !waits && reading.state != lessons::Verdict::Pass && check->graded) {
+                out.open = at;
+                if (step != nullptr) out.tools = check->with ? *check->with : step->allow;
+            }
+            if (withRail && !out.rail && onStepTime(*check)) {
                 out.rail = state.rail(*check);
                 out.railCheck = qs(check->id);
             }
         } else if (const auto* quiz = std::get_if<lessons::Quiz>(block)) {
             const bool waits = reading.waits;
-            reading = readingOf(state.grade(*quiz));
+            const lessons::Grade grade = state.grade(*quiz);
+            reading = readingOf(grade);
             reading.waits = waits;
             reading.text = qs(asked.say(quiz->ask));
+            if (grade.verdict == lessons::Verdict::Fail && !grade.meters.empty()) {
+                reading.direction = directionOf(*quiz, grade.meters.front());
+                reading.general =
+                    grade.remark >= 0 && quiz->fails[static_cast<std::size_t>(grade.remark)].condition.empty();
+            }
+            if (out.open < 0 && !waits && reading.state != lessons::Verdict::Pass) {
+                out.open = at;
+                out.tools = quiz->with;
+            }
             hintsOf(quiz->id);
             if (reading.state != lessons::Verdict::Pass)
                 miss(reading.state == lessons::Verdict::Open ? u"answer the question first"_s
                                                              : u"the answer is not right yet"_s);
         } else if (const auto* run = std::get_if<lessons::RunBlock>(block)) {
-            reading.text = run->look.empty() ? QString() : u"Look at: %1."_s.arg(qs(run->look));
+            reading.text = run->look.empty() ? QString() : u"After the run, look at %1."_s.arg(qs(run->look));
             reading.state = lessons::Verdict::Pass;
             for (const lessons::Grade& grade : state.grade(*run)) {
                 reading.goals.push_back(readingOf(grade));
@@ -355,6 +442,7 @@ PageReading readPage(const lessons::Lesson& lesson, const LessonPage& page, cons
         }
         out.blocks.push_back(std::move(reading));
     }
+    if (out.open < 0 && page.part == lessons::Part::Do && step != nullptr) out.tools = step->allow; // to play with
     if (!out.passed) {
         const std::optional<lessons::StepState> first = startState(0);
         const auto open = [&](const lessons::Predict& predict, const lessons::StepState& with) {

@@ -11,6 +11,7 @@
 
 #include <QString>
 
+#include "schedules/execute/deadlock.h"
 #include "traces/lessons/figure.h"
 #include "traces/lessons/grading.h"
 #include "traces/lessons/lesson.h"
@@ -43,8 +44,10 @@ struct MeterReading {
 };
 
 struct BlockReading {
-    QString text;    // prose, question, goal; Markdown
-    QString verdict; // the verdict on the answer; Markdown
+    QString text;         // prose, question, goal; Markdown
+    QString verdict;      // the verdict on the answer; Markdown
+    QString direction;    // of a wrong answer: "Too small."; empty: none
+    bool general = false; // the verdict is for all wrong answers that no other is for: a hint, not for the first one
     QString formula;
     lessons::Verdict state = lessons::Verdict::Open;
     QString medal;
@@ -67,15 +70,25 @@ struct PageReading {
     std::vector<BlockReading> blocks;                  // as LessonPage::blocks
     std::vector<GuessReading> guesses;                 // once the page's goals are met
     std::map<std::string, std::vector<QString>> hints; // texts by check
-    std::optional<lessons::ScoreRail> rail;            // of the page's first check
+    std::optional<lessons::ScoreRail> rail;            // of the page's first goal on the step time
     QString railCheck;                                 // its id
     std::vector<double> targets;                       // activations to stay under, by rank; empty: none
+    std::vector<std::pair<QString, QString>> watched;  // figures of the canvas beside the tools, with their values
+    double axis = 0;                                   // units that the axis shows at least
+    int open = -1;                                     // the question or goal that is to be met now; −1: none
+    std::vector<std::string> tools;                    // that it takes
+    std::shared_ptr<const Deadlock> hang;              // why the canvas can't run; null: it can
+    std::shared_ptr<const Schedule> hungOrder;         // its order as executed, with its messages
     double makespan = 0;                               // of the canvas, in rank shares; NaN: it can't run
     // numbers of guesses made and not answered yet: nothing on the page says them
     std::vector<double> openAnswers;
     QString missing;    // why Next is disabled; empty: it is enabled
     bool passed = true; // every graded question of the page is met
 };
+
+// What the panel says of a block's answer after so many wrong ones: at first the direction and what its author says of
+// just this mistake, then also what is said of every other.
+QString replyOf(const BlockReading& reading, int misses);
 
 PageReading readPage(const lessons::Lesson& lesson, const LessonPage& page, const lessons::Canvas& canvas,
                      const lessons::Learner& learner, bool withRail);

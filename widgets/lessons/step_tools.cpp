@@ -45,11 +45,16 @@ StepTools::StepTools(QWidget* parent) : QWidget(parent)
     m_layout = new QVBoxLayout(this);
     m_layout->setContentsMargins(0, 0, 0, 0);
     m_layout->setSpacing(8);
-    m_layout->addWidget(makeLabel(u"Tools"_s, "title", this));
+    m_watched = makeLabel({}, "value", this, true);
+    m_watched->setTextFormat(Qt::RichText);
+    m_watched->setWordWrap(true);
+    m_watched->hide();
+    m_layout->addWidget(m_watched);
+    m_title = makeLabel(u"Tools"_s, "title", this);
+    m_layout->addWidget(m_title);
     m_wheel = new WheelPasses(this);
     m_words = new QLineEdit(this);
     m_words->setObjectName(u"editInWords"_s);
-    m_words->setPlaceholderText(u"Type an edit, for example: move 3B0 after 3F0"_s);
     m_words->setAccessibleName(u"Typed edit"_s);
     m_words->setToolTip(u"move 3B0 after 3F0 · swap 1F0 1F1 · rank 3: 3F0 3B0 3F1 … · warmup 3,2,1,0 · split · lag "
                         "0,1,2,3 · place 1F1 3 · set comm=0.5\n"
@@ -82,7 +87,7 @@ void StepTools::clear()
     m_grid->setHorizontalSpacing(8);
     m_grid->setVerticalSpacing(6);
     m_grid->setColumnStretch(1, 1);
-    m_layout->insertWidget(1, m_form);
+    m_layout->insertWidget(2, m_form);
 }
 
 void StepTools::addRow(const QString& label, QWidget* field, const QString& tip)
@@ -106,18 +111,62 @@ QPushButton* StepTools::button(const QString& text, const QString& tip, const QS
     return made;
 }
 
-void StepTools::setStep(const lessons::Lesson* lesson, const lessons::Step* step, const lessons::Canvas& canvas)
+void StepTools::setWatched(const std::vector<std::pair<QString, QString>>& figures)
 {
+    QStringList words, plain;
+    for (const auto& [name, value] : figures) {
+        words << u"%1 <b>%2</b>"_s.arg(name.toHtmlEscaped(), value.toHtmlEscaped());
+        plain << name + u' ' + value;
+    }
+    QString line = words.join(u" · "_s);
+    if (!line.isEmpty()) line[0] = line.at(0).toUpper();
+    m_watched->setText(line);
+    m_watched->setAccessibleName(u"Now on the canvas: %1"_s.arg(plain.join(u", "_s)));
+    m_watched->setVisible(!figures.empty());
+    if (!figures.empty())
+        show();
+    else if (m_tools.empty())
+        hide();
+}
+
+void StepTools::setStep(const lessons::Lesson* lesson, const lessons::Step* step, const std::vector<std::string>& tools,
+                        const lessons::Canvas& canvas)
+{
+    if (m_form != nullptr && step == m_step && tools == m_tools) return;
+    m_step = step;
+    m_tools = tools;
     clear();
     m_canvas = canvas;
     const QString view = step == nullptr ? QString() : qs(step->view);
     const bool explores = view == "explorer"_L1 || view == "plan"_L1, gaps = view == "gaps"_L1;
-    setVisible(step != nullptr && (!step->allow.empty() || explores || gaps));
+    const bool any = step != nullptr && !tools.empty();
+    setVisible(any);
+    for (QWidget* part : {static_cast<QWidget*>(m_title), static_cast<QWidget*>(m_words), m_form})
+        part->setVisible(any);
     setRefusal({});
-    if (step == nullptr || lesson == nullptr) return;
-    auto allowed = [&](const char* tool) {
-        return std::find(step->allow.begin(), step->allow.end(), tool) != step->allow.end();
-    };
+    if (!any || lesson == nullptr) return;
+    auto allowed = [&](const char* tool) { return lessons::allowsTool(tools, tool); };
+    static constexpr std::pair<const char*, const char*> examples[] = {{"place", "place 0F0"},
+                                                                       {"move", "move 3B0 after 3F0"},
+                                                                       {"warmup", "warmup 3,2,1,1"},
+                                                                       {"lag", "lag 0,0,1,1"},
+                                                                       {"text", "rank 3: 3F0 3B0 …"},
+                                                                       {"split", "split"},
+                                                                       {"library", "load 1f1b"},
+                                                                       {"layers", "set layers=3,3,3,3"},
+                                                                       {"recompute", "set recompute=all"},
+                                                                       {"shard", "set gather=microbatch"},
+                                                                       {"group", "set lower=just-in-time"},
+                                                                       {"microbatches", "set microbatches=4"},
+                                                                       {"latency", "set comm=0.5"},
+                                                                       {"costs", "set costs=I=2"},
+                                                                       {"chunks", "set chunks=3"},
+                                                                       {"cap", "set cap=6"}};
+    for (const auto& [tool, example] : examples)
+        if (allowed(tool)) {
+            m_words->setPlaceholderText(u"Type an edit, for example: %1"_s.arg(QString::fromUtf8(example)));
+            break;
+        }
 
     if (allowed("library") || allowed("plan")) {
         auto* box = new QComboBox(m_form);
@@ -172,6 +221,30 @@ void StepTools::setStep(const lessons::Lesson* lesson, const lessons::Step* step
         addRow(u"Warm-up"_s, row,
                u"Forwards of each rank before its first backward; then one forward and one backward in turn"_s);
     }
+    if (std::find(tools.begin(), tools.end(), "lag") != tools.end()) {
+        auto* row = new QWidget(m_form);
+        auto* line = new QHBoxLayout(row);
+        line->setContentsMargins(0, 0, 0, 0);
+        line->setSpacing(4);
+        auto boxes = std::make_shared<std::vector<QSpinBox*>>();
+        for (int rank = 0; rank < canvas.settings.ranks && rank < 8; ++rank) {
+            auto* box = new QSpinBox(row);
+            box->setRange(0, 64);
+            box->setFixedWidth(52);
+            box->setKeyboardTracking(false);
+            box->setAccessibleName(u"Backwards by which rank %1 delays its W's"_s.arg(rank));
+            boxes->push_back(box);
+            line->addWidget(box);
+            connect(box, &QSpinBox::valueChanged, this, [this, boxes] {
+                if (m_filling) return;
+                QStringList values;
+                for (const QSpinBox* one : *boxes) values << QString::number(one->value());
+                emit editAsked(u"lag "_s + values.join(u','));
+            });
+        }
+        line->addStretch(1);
+        addRow(u"Delay W"_s, row, u"By rank: how many backwards later each W runs than its I"_s);
+    }
     if (allowed("layers")) {
         auto* field = new QLineEdit(m_form);
         connect(field, &QLineEdit::returnPressed, this,
@@ -182,6 +255,21 @@ void StepTools::setStep(const lessons::Lesson* lesson, const lessons::Step* step
             if (!field->hasFocus()) field->setText(values.join(u','));
         });
         addRow(u"Layers"_s, field, u"Layers of each stage, such as 4,4,3,1; press Enter to apply"_s);
+    }
+    if (allowed("slow")) {
+        auto* field = new QLineEdit(m_form);
+        connect(field, &QLineEdit::returnPressed, this,
+                [this, field] { emit editAsked("set slow="_L1 + field->text().remove(u' ')); });
+        m_fill.push_back([field](const lessons::Canvas& now) {
+            QStringList values;
+            for (int rank = 0; rank < now.settings.ranks; ++rank)
+                values << numberText(static_cast<std::size_t>(rank) < now.settings.slow.size()
+                                         ? now.settings.slow[static_cast<std::size_t>(rank)]
+                                         : 1);
+            if (!field->hasFocus()) field->setText(values.join(u','));
+        });
+        addRow(u"Ranks take"_s, field,
+               u"How many times as long each rank takes, such as 1,1,2,1; press Enter to apply"_s);
     }
     if (allowed("recompute")) {
         auto* field = new QLineEdit(m_form);
@@ -197,7 +285,7 @@ void StepTools::setStep(const lessons::Lesson* lesson, const lessons::Step* step
         m_fill.push_back([hoist](const lessons::Canvas& now) { hoist->setChecked(now.settings.hoist); });
         addRow(u"Issued"_s, hoist, u"A recompute needs only the stored input, not the gradient"_s);
     }
-    if (allowed("shard")) {
+    if (allowed("share")) {
         const auto choose = [this](const QString& label, const char* key,
                                    std::initializer_list<std::pair<QString, const char*>> items, auto read,
                                    const QString& tip) {
@@ -220,20 +308,22 @@ void StepTools::setStep(const lessons::Lesson* lesson, const lessons::Step* step
              {u"and gradients (ZeRO 2)"_s, "gradients"},
              {u"and weights (ZeRO 3)"_s, "weights"}},
             [](const S& s) { return s.shard; }, u"What replicas share instead of each having all of it"_s);
-        choose(
-            u"Gather"_s, "gather",
-            {{u"once a batch"_s, "batch"},
-             {u"one stage ahead"_s, "batch:prefetch=1"},
-             {u"for each microbatch"_s, "microbatch"},
-             {u"the same, one op ahead"_s, "microbatch:prefetch=1"}},
-            [](const S& s) { return s.gather; }, u"When shared weights are gathered"_s);
-        choose(
-            u"Reduce"_s, "reduce",
-            {{u"at the end"_s, "late"},
-             {u"stage by stage"_s, "overlapped"},
-             {u"each microbatch"_s, "microbatch"},
-             {u"stage by stage, then update"_s, "stepped"}},
-            [](const S& s) { return s.reduce; }, u"When gradients are summed over the replicas"_s);
+        if (allowed("shard"))
+            choose(
+                u"Gather"_s, "gather",
+                {{u"once a batch"_s, "batch"},
+                 {u"one stage ahead"_s, "batch:prefetch=1"},
+                 {u"for each microbatch"_s, "microbatch"},
+                 {u"the same, one op ahead"_s, "microbatch:prefetch=1"}},
+                [](const S& s) { return s.gather; }, u"When shared weights are gathered"_s);
+        if (allowed("shard"))
+            choose(
+                u"Reduce"_s, "reduce",
+                {{u"at the end"_s, "late"},
+                 {u"stage by stage"_s, "overlapped"},
+                 {u"each microbatch"_s, "microbatch"},
+                 {u"stage by stage, then update"_s, "stepped"}},
+                [](const S& s) { return s.reduce; }, u"When gradients are summed over the replicas"_s);
     }
     if (allowed("group")) {
         auto* box = new QComboBox(m_form);
@@ -245,7 +335,7 @@ void StepTools::setStep(const lessons::Lesson* lesson, const lessons::Step* step
                 [this, box] { emit editAsked("set lower="_L1 + box->currentData().toString()); });
         addRow(u"Messages"_s, box, u"The rule that inserts sends and receives into the order"_s);
     }
-    if (allowed("settings")) {
+    {
         // A slider over the values that matter, and a field for any other.
         auto withSlider = [&](const QString& label, auto* box, double low, double high, double step_,
                               const QString& tip) {
@@ -298,21 +388,26 @@ void StepTools::setStep(const lessons::Lesson* lesson, const lessons::Step* step
             m_fill.push_back([box, read](const lessons::Canvas& now) { box->setValue(read(now.settings)); });
         };
         using S = lessons::Settings;
-        whole(
-            u"Microbatches"_s, u"microbatches"_s, 1, 32, [](const S& s) { return s.microbatches; },
-            u"m: microbatches per step"_s);
-        whole(
-            u"Chunks"_s, u"chunks"_s, 0, 8, [](const S& s) { return s.chunks; },
-            u"v: stages per rank; minimum: the schedule default"_s, u"default"_s);
-        number(
-            u"Latency"_s, u"comm=%1"_s, 4, 0.125, [](const S& s) { return s.comm; },
-            u"c: how long a message takes between ranks, in units"_s);
-        number(
-            u"W"_s, u"costs=W=%1"_s, 3, 0.25, [](const S& s) { return s.units().weightGrad; },
-            u"How long a weight gradient takes, in units"_s);
-        number(
-            u"Cap"_s, u"cap=%1"_s, 16, 1, [](const S& s) { return s.cap().value_or(0); },
-            u"Activations that a rank may hold; minimum: any number"_s, u"any"_s);
+        if (allowed("microbatches"))
+            whole(
+                u"Microbatches"_s, u"microbatches"_s, 1, 32, [](const S& s) { return s.microbatches; },
+                u"m: microbatches per step"_s);
+        if (allowed("chunks"))
+            whole(
+                u"Chunks"_s, u"chunks"_s, 0, 8, [](const S& s) { return s.chunks; },
+                u"v: stages per rank; minimum: the schedule default"_s, u"default"_s);
+        if (allowed("latency"))
+            number(
+                u"Latency"_s, u"comm=%1"_s, 4, 0.125, [](const S& s) { return s.comm; },
+                u"c: how long a message takes between ranks, in units"_s);
+        if (allowed("costs"))
+            number(
+                u"W"_s, u"costs=W=%1"_s, 3, 0.25, [](const S& s) { return s.units().weightGrad; },
+                u"How long a weight gradient takes, in units"_s);
+        if (allowed("cap"))
+            number(
+                u"Cap"_s, u"cap=%1"_s, 16, 1, [](const S& s) { return s.cap().value_or(0); },
+                u"Activations that a rank may hold; minimum: any number"_s, u"any"_s);
     }
     const char* const edits[] = {"move", "place", "split", "warmup", "text"};
     if (!step->compare.empty() && std::any_of(std::begin(edits), std::end(edits), allowed)) {

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <functional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include <QWidget>
@@ -21,8 +23,12 @@ class StepTools : public QWidget {
     Q_OBJECT
 public:
     explicit StepTools(QWidget* parent = nullptr);
-    // A step, the schedules that the lesson offers, and the first canvas; null: no step.
-    void setStep(const lessons::Lesson* lesson, const lessons::Step* step, const lessons::Canvas& canvas);
+    // The tools among those that a step allows, for the schedules of the lesson; null: no step. The same again changes
+    // nothing, so that a field keeps the focus.
+    void setStep(const lessons::Lesson* lesson, const lessons::Step* step, const std::vector<std::string>& tools,
+                 const lessons::Canvas& canvas);
+    // Figures of the canvas: names and values; above the tools.
+    void setWatched(const std::vector<std::pair<QString, QString>>& figures);
     void setCanvas(const lessons::Canvas& canvas); // after a change
     void setRefusal(const QString& why);           // of the last edit; empty: it was applied
 
@@ -43,6 +49,9 @@ private:
     QObject* m_wheel;
     QWidget* m_form = nullptr;
     QGridLayout* m_grid = nullptr;
+    QLabel *m_title, *m_watched;
+    const lessons::Step* m_step = nullptr;
+    std::vector<std::string> m_tools;
     QLabel* m_refusal;
     QLineEdit* m_words;
     std::vector<std::function<void(const lessons::Canvas&)>> m_fill; // values of the fields from a canvas

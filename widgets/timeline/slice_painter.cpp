@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 
 #include <QFontMetricsF>
@@ -280,6 +281,13 @@ private:
         const double onePixel = 1 / m_ratio;
         const bool marksCritical = m_scene.showCritical && !row.panel->critical.empty();
         const double height = row.place->height;
+        // a row says the kind of all its ops or of none: by the narrowest that has room for a label
+        double least = std::numeric_limits<double>::max();
+        for (const std::size_t i : row.compute.wide) {
+            const TimeSpan drawn = lane.drawn(i);
+            const double wide = m_scene.axis.toX(drawn.end) - m_scene.axis.toX(drawn.begin);
+            if (wide >= 9 && slices[i].microbatchOr(-1) >= 0) least = std::min(least, wide);
+        }
         for (const std::size_t i : row.compute.wide) {
             const Slice& slice = slices[i];
             const TimeSpan drawn = lane.drawn(i);
@@ -300,7 +308,7 @@ private:
             if (isRecompute(slice.opKind())) paintRecompute(rect, static_cast<int>(slice.tint));
             if (marksCritical && row.panel->isCritical(id))
                 paintCritical(rect, m_theme.of(paintOf(slice.opKind()), static_cast<int>(slice.tint)));
-            if (rect.height() >= 11) paintLabel(row, id, slice, rect);
+            if (rect.height() >= 11) paintLabel(row, id, slice, rect, least);
         }
         if (marksCritical) paintNarrowCritical(row);
     }
@@ -391,7 +399,7 @@ private:
         }
     }
 
-    void paintLabel(const Row& row, SpanId id, const Slice& slice, const QRectF& rect)
+    void paintLabel(const Row& row, SpanId id, const Slice& slice, const QRectF& rect, double least)
     {
         const double low = std::max(rect.left(), m_scene.axis.left);
         const double high = std::min(rect.right(), m_scene.axis.left + m_scene.axis.width + rightMargin);
@@ -401,7 +409,8 @@ private:
                                    // its step's spans are not loaded
                                    : makeOp(slice.opKind(), 0, slice.microbatchOr(-1));
         for (const bool brief : {false, true}) {
-            const QString text = brief ? briefLabel(op) : sliceLabel(op, width);
+            const QString text =
+                brief ? briefLabel(op) : sliceLabel(op, op.microbatch < 0 ? width : std::min(width, least));
             if (text.isEmpty()) continue;
             Labels* fonts[] = {&m_labels, m_scene.smallLabels ? &m_smallLabels : nullptr};
             for (Labels* labels : fonts) {

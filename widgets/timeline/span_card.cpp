@@ -241,7 +241,7 @@ CardText idleCard(const TimelinePanel& panel, int rankIndex, Nanos axisTime, Cau
     const Nanos t = axisTime + panel.origin;
     for (const Gap& gap : report->gaps) {
         if (gap.rank != rank.rank || t < gap.start || t >= gap.end) continue;
-        const std::string_view title = titleOf(gap.cause);
+        const std::string_view title = titleOf(*panel.timeline, gap);
         card.rows.emplace_back(u"Cause"_s, QString::fromUtf8(title.data(), static_cast<qsizetype>(title.size())));
         if (gap.end - gap.start != end - begin) {
             card.rows.emplace_back(u"This cause"_s, durationText(gap.end - gap.start, panel.units));

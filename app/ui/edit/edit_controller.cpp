@@ -100,7 +100,7 @@ void EditController::connectParts()
     connect(m_editor, &ScheduleEditor::edited, this, &EditController::edited);
     // after the change was announced
     connect(m_editor->undoStack(), &QUndoStack::indexChanged, this, &EditController::refreshEdit);
-    connect(m_editor, &ScheduleEditor::refused, m_drag, &EditDrag::refuse);
+    connect(m_editor, &ScheduleEditor::refused, m_drag, [this](const Error& why) { m_drag->refuse(why); });
     connect(m_selection, &EditSelection::changed, this, &EditController::selected);
     connect(m_drag, &EditDrag::explained, this, &EditController::refreshActions);
     connect(m_drag, &EditDrag::ended, this, [this] {

@@ -346,8 +346,13 @@ void EditDrag::trayDropped(const Op& op, const QPoint& at)
     const QString name = QString::fromStdString(toText(op));
     if (!place) return;
     if (place->rank != own) {
-        m_workspace.room().tell(
-            u"%1 belongs to stage %2, which is on rank %3; drop it there"_s.arg(name).arg(op.stage).arg(own), 6000);
+        const auto row = m_view->scene().rowRect(place->panel, place->rank);
+        const QPointF at2 = m_view->mapFromGlobal(QPointF(at));
+        refuse(Error{ErrorCode::Invalid,
+                     name.toStdString() + " belongs to stage " + std::to_string(op.stage) + ", which is on rank " +
+                         std::to_string(own),
+                     "drop it there"},
+               QRectF(at2.x(), row ? row->top() : at2.y(), 10, row ? row->height() : 10));
         return;
     }
     m_selection->apply(u"Place %1"_s.arg(name), insertOps(m_editor->schedule(), own, place->position, {op}));
@@ -407,8 +412,9 @@ void EditDrag::carryAlong()
                         moveCarrying(before->schedule, m_refused.from, m_refused.to));
 }
 
-void EditDrag::refuse(const Error& error)
+void EditDrag::refuse(const Error& error, const std::optional<QRectF>& at)
 {
+    if (error.message.empty()) return m_hint->hide();
     QString text = QString::fromStdString(error.message);
     if (!text.isEmpty()) text[0] = text[0].toUpper();
     if (!error.remedy.empty()) text += u"; "_s + QString::fromStdString(error.remedy);
@@ -418,7 +424,7 @@ void EditDrag::refuse(const Error& error)
     QString reason = QString::fromStdString(error.message), remedy = QString::fromStdString(error.remedy);
     for (QString* one : {&reason, &remedy})
         if (!one->isEmpty()) (*one)[0] = (*one)[0].toUpper();
-    m_hint->showAt(m_selection->place(), reason, remedy, false, false, false);
+    m_hint->showAt(at.value_or(m_selection->place()), reason, remedy, false, false, false);
 }
 
 } // namespace stagewright

@@ -25,8 +25,10 @@ public:
     void trayDragged(const Op& op, const QPoint& at);
     void trayDropped(const Op& op, const QPoint& at);
     void end();
-    void stop();                     // edit mode ended
-    void refuse(const Error& error); // says on the card why a change was refused
+    void stop(); // edit mode ended
+    // Says on the card why a change was refused, under a rectangle of the view or the selected op; an error without a
+    // message takes the card away.
+    void refuse(const Error& error, const std::optional<QRectF>& at = std::nullopt);
 
 signals:
     void ended();

@@ -162,12 +162,13 @@ void LessonController::editorChanged()
     const bool valid = editor->valid();
     m_rail->setYours(valid ? static_cast<double>(editor->figures().makespan) / static_cast<double>(rankShare)
                            : std::nan(""));
+    if (editor->previewing()) m_panel->tools()->setRefusal({}); // of an earlier mistake elsewhere
     if (m_syncing || editor->previewing() || editor->schedule() == m_session->canvas().schedule) return;
     if (LessonSession::runs(m_session->canvas().schedule) && !LessonSession::runs(editor->schedule())) {
         const Error why = LessonSession::whyNot(editor->schedule());
         QTimer::singleShot(0, this, [this, why] {
             m_workspace.feature<OrderEditing>()->editor().undoStack()->undo();
-            refuse(why);
+            refuse(why, true);
         });
         return;
     }

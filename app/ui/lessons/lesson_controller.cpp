@@ -12,6 +12,7 @@
 #include "app/ui/workspace/banner.h"
 #include "app/ui/workspace/offers.h"
 #include "app/ui/workspace/workspace.h"
+#include "widgets/deadlock/hang_overlay.h"
 #include "widgets/edit/schedule_editor.h"
 #include "widgets/lessons/glossary_panel.h"
 #include "widgets/lessons/lesson_shelf.h"
@@ -52,6 +53,8 @@ LessonController::LessonController(Workspace& workspace)
 {
     m_shelf = new LessonShelf;
     m_rail = new ScoreRailView(*workspace.views().timeline);
+    m_hang = std::make_unique<HangOverlay>();
+    workspace.views().timeline->add(m_hang.get());
     workspace.room().workArea()->insertWidget(0, m_rail);
     m_tabs = new QWidget;
     m_tabs->setObjectName(u"tabs"_s);
@@ -242,6 +245,7 @@ void LessonController::connectPanel()
     connect(m_panel->tools(), &StepTools::editAsked, this, [this](const QString& command) {
         if (!m_session) return;
         m_refusal.clear();
+        m_workspace.feature<OrderEditing>()->sayRefused({}); // one mistake at a time
         if (auto done = m_session->apply(command.toStdString()); !done)
             refuse(done.error());
         else
@@ -294,6 +298,7 @@ void LessonController::begin(std::shared_ptr<const lessons::Lesson> lesson, bool
     leave(true);
     m_session = std::make_unique<LessonSession>(std::move(lesson));
     m_railKey.clear();
+    m_axis = 0;
     m_notes.clear();
     m_outcomes.clear();
     m_queue.clear();
@@ -306,6 +311,7 @@ void LessonController::begin(std::shared_ptr<const lessons::Lesson> lesson, bool
                 const bool other = std::exchange(step, m_session->page().step) != step;
                 const bool edits = (part == lessons::Part::Do) != (m_session->page().part == lessons::Part::Do);
                 part = m_session->page().part;
+                if (other) m_axis = 0;
                 showPage();
                 if (other || edits) showCanvas();
             });
@@ -333,6 +339,7 @@ void LessonController::leave(bool forAnother)
     m_session.reset();
     m_layout.restore();
     m_workspace.viewState()->setLeastEnd(0);
+    m_hang->setHang(nullptr, nullptr);
     m_workspace.feature<OrderEditing>()->setTray(true, true);
     m_reading.drop();
     m_wantEdit = false;
@@ -404,12 +411,13 @@ void LessonController::fitLayout()
     m_workspace.feature<OrderEditing>()->setTray(m_session->page().part == lessons::Part::Do, false);
 }
 
-void LessonController::refuse(const Error& why)
+void LessonController::refuse(const Error& why, bool onCanvas)
 {
     m_refusal = sentence(qs(why.message));
     if (!why.remedy.empty()) m_refusal += u"; "_s + qs(why.remedy);
-    m_panel->tools()->setRefusal(m_refusal);
-    if (!m_panel->tools()->isVisible()) m_workspace.banner()->showNote(m_refusal);
+    if (onCanvas) m_workspace.feature<OrderEditing>()->sayRefused(why);
+    m_panel->tools()->setRefusal(onCanvas ? QString() : m_refusal);
+    if (!onCanvas && !m_panel->tools()->isVisible()) m_workspace.banner()->showNote(m_refusal);
 }
 
 void LessonController::showTab(bool lesson)

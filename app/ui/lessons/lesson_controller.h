@@ -29,6 +29,7 @@ class QPushButton;
 namespace stagewright {
 
 class GlossaryPanel;
+class HangOverlay;
 class LessonShelf;
 class ScoreRailView;
 
@@ -54,6 +55,7 @@ public:
     GlossaryPanel* glossary();
     LessonSession* session() { return m_session.get(); } // null: no lesson in progress
     LessonRuns* runs() { return m_runs; }
+    HangOverlay& hang() { return *m_hang; }
     bool settled() const override; // the screen is up to date
     QWidget* gapCard() const;      // the explanation of a gap of the edited order; null: none
     QString refusal() const { return m_refusal; }
@@ -75,7 +77,8 @@ private:
     RunRef comparedRun();                     // invalid: the step has no comparison
     void syncCanvas();                        // after a change made elsewhere
     void editorChanged();
-    void refuse(const Error& why);
+    // Said where the mistake was made: at the op that was dragged or placed, or under the tools.
+    void refuse(const Error& why, bool onCanvas = false);
     void readAgain(); // off the GUI thread; the latest request waits for the running one
     void took(const PageReading& reading);
     LessonState state() const;
@@ -98,6 +101,8 @@ private:
     LessonPanel* m_panel;
     ScoreRailView* m_rail;
     LessonRuns* m_runs;
+    std::unique_ptr<HangOverlay> m_hang;
+    double m_axis = 0; // units: the longest that this step has shown
     LessonLayout m_layout;
     bool m_focusFirst = false; // once the page has been read
     QPointer<QDockWidget> m_dock;

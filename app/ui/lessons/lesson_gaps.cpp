@@ -2,6 +2,7 @@
 #include "app/ui/lessons/lesson_controller.h"
 #include "app/ui/workspace/offers.h"
 #include "app/ui/workspace/workspace.h"
+#include "traces/analysis/explain_gap.h"
 #include "widgets/background.h"
 #include "widgets/edit/schedule_editor.h"
 #include "widgets/literals.h"
@@ -61,19 +62,19 @@ void LessonController::explainGap(int rank, Nanos time)
             layout->setContentsMargins(13, 10, 13, 11);
             layout->setSpacing(6);
             layout->addWidget(makeLabel(u"%1, %2 on rank %3"_s
-                                            .arg(qs(std::string(titleOf(found.gap->cause))),
+                                            .arg(qs(std::string(titleOf(*timeline, *found.gap))),
                                                  durationText(found.gap->end - found.gap->start, units))
                                             .arg(rank),
                                         "title", card));
             auto* words = makeLabel(qs(found.explanation.sentence), "value", card, true);
             words->setWordWrap(true);
             layout->addWidget(words);
-            if (const auto& experiment = found.explanation.experiment) {
-                const Nanos change = experiment->after - experiment->before;
+            // an experiment that changes nothing is no answer to why the rank waits
+            if (const auto& experiment = found.explanation.experiment;
+                experiment && experiment->after != experiment->before) {
                 auto* line =
-                    makeLabel(u"%1: %2 → %3%4"_s.arg(qs(experiment->change), durationText(experiment->before, units),
-                                                     durationText(experiment->after, units),
-                                                     change == 0 ? u", so this gap costs nothing"_s : QString()),
+                    makeLabel(u"%1: %2 → %3"_s.arg(qs(experiment->change), durationText(experiment->before, units),
+                                                   durationText(experiment->after, units)),
                               "secondary", card, true);
                 line->setWordWrap(true);
                 layout->addWidget(line);
@@ -113,6 +114,7 @@ void LessonController::explainGap(int rank, Nanos time)
             if (top + card->height() > room.height() && row)
                 top = std::max(4, static_cast<int>(row->top()) - card->height() - 6);
             card->move(left, top);
+            m_workspace.views().timeline->input().hideCard(); // it says the same
             card->show();
             card->raise();
         });

@@ -103,7 +103,8 @@ void LessonController::fillShelf()
     const std::pair<const char*, QString> rows[] = {{"basics", u"Basics"_s},
                                                     {"schedules", u"Schedules"_s},
                                                     {"real world", u"Real world"_s},
-                                                    {"mastery", u"Mastery"_s}};
+                                                    {"mastery", u"Mastery"_s},
+                                                    {"shared state", u"Shared state"_s}};
     const auto shelfOf = [](const lessons::Lesson& lesson) {
         return lesson.course.empty() ? qs(lesson.shelf).toLower() : QString();
     };

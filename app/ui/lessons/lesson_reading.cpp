@@ -8,6 +8,7 @@
 #include "app/ui/lessons/lesson_controller.h"
 #include "app/ui/workspace/offers.h"
 #include "app/ui/workspace/workspace.h"
+#include "widgets/deadlock/hang_overlay.h"
 #include "widgets/lessons/score_rail.h"
 #include "widgets/memory/memory_view.h"
 #include "widgets/plot/painter_canvas.h"
@@ -29,6 +30,7 @@ LessonState LessonController::state() const
     }
     for (const lessons::Quiz* quiz : m_session->lesson().all<lessons::Quiz>()) {
         now.hints[quiz->id] = m_session->hintsOf(quiz->id);
+        now.misses[quiz->id] = m_session->missesOf(quiz->id);
         if (m_session->shown(quiz->id)) now.shown.insert(quiz->id);
     }
     now.notes = m_notes;
@@ -97,22 +99,29 @@ void LessonController::took(const PageReading& reading)
             for (double* mark : {&rail.par, &rail.bound, &rail.bestKnown})
                 if (std::abs(*mark - answer) < 1e-9) *mark = std::nan("");
         m_rail->setRail(rail);
-        fitAxis();
     } else {
         m_rail->setRail(std::nullopt);
     }
+    m_hang->setHang(reading.hungOrder, reading.hang);
+    fitAxis();
     if (std::exchange(m_focusFirst, false) && m_panel->isVisible()) m_panel->focusFirst();
     refreshActions();
 }
 
+// As long as what the step will show, so that it stays while ops and sliders move; it grows with a longer canvas and
+// does not shrink again within the step.
 void LessonController::fitAxis()
 {
-    if (!m_railKept || m_session->page().part != lessons::Part::Do) return;
-    double farthest = 0;
-    for (const double mark : {m_railKept->par, m_railKept->bound, m_railKept->bestKnown})
-        if (std::isfinite(mark)) farthest = std::max(farthest, mark * 4 / 3); // room for a worse order
-    if (std::isfinite(m_railKept->guess) && m_railKept->guess < 2 * farthest)
-        farthest = std::max(farthest, m_railKept->guess);
+    if (m_session->page().part != lessons::Part::Do) return;
+    double farthest = m_last.axis;
+    if (m_railKept) {
+        for (const double mark : {m_railKept->par, m_railKept->bound, m_railKept->bestKnown})
+            if (std::isfinite(mark)) farthest = std::max(farthest, mark * 4 / 3); // room for a worse order
+        if (std::isfinite(m_railKept->guess) && m_railKept->guess < 2 * farthest)
+            farthest = std::max(farthest, m_railKept->guess);
+    }
+    if (m_last.axis <= 0 && std::isfinite(m_last.makespan)) farthest = std::max(farthest, m_last.makespan);
+    farthest = m_axis = std::max(farthest, m_axis);
     ViewState& axis = *m_workspace.viewState();
     const bool fitted = axis.isFitted();
     axis.setLeastEnd(static_cast<Nanos>(std::llround(farthest * static_cast<double>(rankShare))));

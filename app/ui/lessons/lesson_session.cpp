@@ -33,8 +33,12 @@ LessonSession::LessonSession(std::shared_ptr<const lessons::Lesson> lesson, QObj
     if (progress) {
         m_progress = std::move(*progress);
         m_progress.regrade(*m_lesson);
-        for (const lessons::KeptAnswer& answer : m_progress.answers())
-            if (answer.lesson == m_lesson->id && !answer.said.empty()) m_learner.said[answer.check] = answer.said;
+        for (const lessons::KeptAnswer& answer : m_progress.answers()) {
+            if (answer.lesson != m_lesson->id) continue;
+            if (!answer.said.empty()) m_learner.said[answer.check] = answer.said;
+            if (answer.mark == lessons::Mark::Shown && m_lesson->quiz(answer.check) != nullptr)
+                m_shown[answer.check]; // it stays so
+        }
     } else {
         m_fault = progress.error();
     }
@@ -94,7 +98,7 @@ Result<void> LessonSession::apply(const std::string& words)
 {
     STAGEWRIGHT_TRY(auto edits, lessons::parseEdits(words));
     for (const lessons::EditCommand& edit : edits)
-        if (!allows(std::string(edit.tool())))
+        if (!allows(edit.tool()))
             return tl::unexpected(
                 Error{ErrorCode::Usage, "this step doesn't allow '" + edit.verb + "'", "it allows " + allowed()});
     STAGEWRIGHT_TRY(auto next, lessons::applyEdits(edits, m_canvas));
@@ -168,10 +172,16 @@ std::string LessonSession::allowed() const
     return words.empty() ? "no changes" : words;
 }
 
-bool LessonSession::allows(const std::string& tool) const
+bool LessonSession::allows(std::string_view tool) const
 {
     const lessons::Step* now = step();
-    return now != nullptr && std::find(now->allow.begin(), now->allow.end(), tool) != now->allow.end();
+    return now != nullptr && lessons::allowsTool(now->allow, tool);
+}
+
+int LessonSession::missesOf(const std::string& quiz) const
+{
+    const auto found = m_misses.find(quiz);
+    return found == m_misses.end() ? 0 : static_cast<int>(found->second.size());
 }
 
 void LessonSession::say(const std::string& id, const std::string& words)
@@ -260,6 +270,7 @@ void LessonSession::startOver()
     write();
     m_learner = {};
     m_hints.clear();
+    m_misses.clear();
     m_shown.clear();
     m_page = 0;
     QSettings().remove(pageKey(*m_lesson));
@@ -319,6 +330,11 @@ void LessonSession::read(const PageReading& reading)
             }
         } else if (const auto* quiz = std::get_if<lessons::Quiz>(page().blocks[i])) {
             const lessons::Mark wanted = m_shown.count(quiz->id) > 0 ? lessons::Mark::Shown : lessons::Mark::Done;
+            if (block.state == lessons::Verdict::Fail) m_misses[quiz->id].insert(m_learner.said[quiz->id]);
+            // The second miss brings the first hint; a hint that moves an op comes only by its button.
+            if (const auto hints = m_lesson->hintsOf(quiz->id);
+                missesOf(quiz->id) >= 2 && hintsOf(quiz->id) == 0 && !hints.empty() && hints.front()->edits.empty())
+                m_hints[quiz->id] = 1;
             if (pass && markOf(quiz->id) < wanted) {
                 keep(quiz->id, wanted, false);
                 changed = true;

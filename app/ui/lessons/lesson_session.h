@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <QObject>
@@ -40,13 +41,15 @@ public:
     static Error whyNot(const Schedule& schedule);
     bool touched() const; // the canvas is not as the step starts
     void reset();         // back to the start of the step
-    bool allows(const std::string& tool) const;
+    bool allows(std::string_view tool) const;
 
     const lessons::Learner& learner() const { return m_learner; }
     void say(const std::string& id, const std::string& words);
     int hintsOf(const std::string& check) const;
     int nextHint(const std::string& check);      // number of hints shown by now; the third performs its edit
-    Result<void> show(const std::string& check); // plays the solution and marks the check shown
+    int missesOf(const std::string& quiz) const; // different wrong answers given since the lesson was opened
+    // Plays the solution and marks the check or quiz shown: whatever is answered later, its answer was not found.
+    Result<void> show(const std::string& check);
     bool shown(const std::string& check) const { return m_shown.count(check) > 0; }
     void adopt(const std::string& block, const std::vector<std::pair<std::string, std::shared_ptr<const Run>>>& runs,
                const std::optional<lessons::RunFailure>& failure);
@@ -78,8 +81,9 @@ private:
     bool m_forgotten = false;            // it starts over, and that is not written yet
     std::optional<Error> m_fault;
     std::map<std::string, int> m_hints;
-    std::map<std::string, lessons::Canvas> m_shown; // solutions that the program showed
-    std::string m_startCsv;                         // of the step, to detect changes
+    std::map<std::string, std::set<std::string>> m_misses; // by quiz, as they were said
+    std::map<std::string, lessons::Canvas> m_shown;        // solutions that the program showed
+    std::string m_startCsv;                                // of the step, to detect changes
 };
 
 } // namespace stagewright
