@@ -47,6 +47,7 @@ libmpich-dev            the same under MPICH, Intel MPI or Cray's, optional
 mpich                   starts them in tests
 openssh-client          recording on other computers
 libdnnl2                faster matrix products on some processors
+coinor-libcbc3          integer programs of planners with memory rows
 qt6-base-dev            the window, and the test framework
 qt6-base-dev-tools      Qt's code generators
 qt6-svg-dev             icons and SVG export

@@ -14,8 +14,10 @@
 #include "schedules/base/foreign_json.h"
 #include "schedules/planner/cluster_study.h"
 #include "schedules/planner/inter_operator.h"
+#include "schedules/planner/intra_operator.h"
 #include "schedules/planner/job_packing.h"
 #include "schedules/planner/layer_strategies.h"
+#include "schedules/planner/mesh_resharding.h"
 #include "schedules/planner/model_cuts.h"
 #include "schedules/planner/uneven_devices.h"
 
@@ -49,6 +51,13 @@ public:
         const auto found = m_json.find(key);
         if (found != m_json.end() && found->is_array()) return *found;
         if (m_problem.empty()) m_problem = fmt::format("{} is not a list", key);
+        return none;
+    }
+    const Json& object(const char* key, const Json& none)
+    {
+        const auto found = m_json.find(key);
+        if (found != m_json.end() && found->is_object()) return *found;
+        wrong(fmt::format("{} is not an object", key));
         return none;
     }
     template <typename T>
@@ -340,6 +349,121 @@ Result<Json> comet(Input& in, const Progress&)
     return Json{{"rows", rows}, {"best", answer.best ? Json(*answer.best) : Json(nullptr)}};
 }
 
+Result<Json> reshard(Input& in, const Progress& progress)
+{
+    ReshardingProblem problem;
+    problem.shape = in.all<std::int64_t>("shape");
+    for (const auto& [key, mesh] : {std::pair{"src", &problem.from}, std::pair{"dst", &problem.to}}) {
+        const auto sizes = in.all<int>(key);
+        if (sizes.size() != 2)
+            in.wrong(fmt::format("{} is [hosts, devices of each]", key));
+        else
+            *mesh = {sizes[0], sizes[1]};
+    }
+    problem.fromLayout = in.table<int>("src_layout");
+    problem.toLayout = in.table<int>("dst_layout");
+    STAGEWRIGHT_CHECK(whole(in));
+    STAGEWRIGHT_TRY(const auto plan, planResharding(problem, progress));
+    Json placed = Json::array();
+    const auto share = [&](const Fraction& part) { return fraction(part.numerator, part.denominator * plan.elements); };
+    for (const PlacedTask& one : plan.placed) {
+        const UnitTask& task = plan.tasks[static_cast<std::size_t>(one.task)];
+        placed.push_back({{"first", task.first},
+                          {"size", task.size},
+                          {"sender", one.sender},
+                          {"receivers", task.receivers},
+                          {"start", share({one.start, 1})},
+                          {"end", share({one.end, 1})}});
+    }
+    return Json{{"tasks", plan.tasks.size()},
+                {"send_recv", share(plan.sendReceive)},
+                {"one_copy", share(plan.oneCopy)},
+                {"bound", share(plan.bound)},
+                {"greedy", share({plan.balanced, 1})},
+                {"optimum", share({plan.best, 1})},
+                {"proven", plan.proven},
+                {"plan", placed}};
+}
+
+Result<Json> intraOperator(Input& in, const Progress& progress)
+{
+    IntraOperatorProblem problem;
+    problem.cost = in.table<double>("cost");
+    for (const Json& one : in.list("edges")) {
+        if (!one.is_array() || one.size() != 3) {
+            in.wrong("an edge is [from, to, costs]");
+            break;
+        }
+        problem.edges.push_back(
+            {in.read<int>(one[0], "edges"), in.read<int>(one[1], "edges"), in.all<double>(one[2], "edges")});
+    }
+    if (in.has("forbidden"))
+        for (const Json& one : in.list("forbidden")) {
+            if (!one.is_array() || one.size() != 3 || !one[2].is_array()) {
+                in.wrong("forbidden has [from, to, pairs of strategies]");
+                break;
+            }
+            const int from = in.read<int>(one[0], "forbidden"), to = in.read<int>(one[1], "forbidden");
+            const auto count = [&](int op) {
+                return op < 0 || op >= static_cast<int>(problem.cost.size())
+                           ? std::size_t{0}
+                           : problem.cost[static_cast<std::size_t>(op)].size();
+            };
+            const std::size_t rows = count(from), columns = count(to);
+            if (rows == 0 || columns == 0 || rows > 1000 || columns > 1000) {
+                in.wrong("forbidden names an operator that is not there");
+                break;
+            }
+            IntraOperatorProblem::Edge edge{from, to, std::vector<double>(rows * columns, 0)};
+            for (const Json& pair : one[2]) {
+                const auto both = in.all<std::uint32_t>(pair, "forbidden");
+                if (both.size() != 2 || both[0] >= rows || both[1] >= columns) {
+                    in.wrong(fmt::format("forbidden: operators {} and {} have no such strategies", from, to));
+                    break;
+                }
+                edge.cost[both[0] * columns + both[1]] = std::numeric_limits<double>::infinity();
+            }
+            problem.edges.push_back(std::move(edge));
+        }
+    if (const Json none = Json::object(); in.has("memory")) {
+        Input memory(in.object("memory", none));
+        problem.cap = memory.get<double>("cap");
+        for (const Json& row : memory.list("rows")) {
+            if (!row.is_array()) memory.wrong("rows is not a list of lists");
+            problem.rows.emplace_back();
+            for (const Json& one : row.is_array() ? row : Json::array()) {
+                if (!one.is_array() || one.size() != 2)
+                    memory.wrong("a row has [operator, sizes]");
+                else
+                    problem.rows.back().memory.emplace_back(memory.read<int>(one[0], "rows"),
+                                                            memory.all<double>(one[1], "rows"));
+            }
+        }
+        if (!memory.problem().empty()) in.wrong("memory: " + memory.problem());
+    }
+    STAGEWRIGHT_CHECK(whole(in));
+    STAGEWRIGHT_TRY(const auto plan, planIntraOperator(problem, progress));
+    if (!plan) return Json{{"objective", nullptr}};
+    return Json{{"objective", orNull(plan->cost)},
+                {"pick", plan->pick},
+                {"proven", plan->proven},
+                {"bound", orNull(plan->bound)},
+                {"method", plan->method}};
+}
+
+Result<Json> perceptron(Input& in, const Progress&)
+{
+    const PerceptronProblem problem{in.get<double>("b"),          in.get<double>("h"),
+                                    in.get<double>("f"),          in.get<double>("n"),
+                                    in.get<double>("alpha"),      in.get<double>("beta"),
+                                    in.get<double>("bytes", 4.0), in.get<double>("flop_cost", 0.0)};
+    STAGEWRIGHT_CHECK(whole(in));
+    STAGEWRIGHT_TRY(const auto plan, planPerceptron(problem));
+    Json choices = Json::array();
+    for (const auto& [first, second] : plan.choices) choices.push_back({first, second});
+    return Json{{"cost", orNull(plan.cost)}, {"choices", choices}};
+}
+
 struct Planner {
     PlannerInfo info;
     Solver solve;
@@ -347,6 +471,9 @@ struct Planner {
 };
 constexpr auto planners = std::to_array<Planner>({
     {{"alpa_inter", "Alpa: contiguous layers on submeshes of a cluster"}, alpaInter, "latency"},
+    {{"intra_ilp", "Alpa: a strategy for each operator of a graph, memory rows too"}, intraOperator, "objective"},
+    {{"mlp_sharding", "a perceptron of two layers on several devices"}, perceptron, ""},
+    {{"reshard", "a tensor from one mesh's layout to another's"}, reshard, ""},
     {{"layerwise", "a strategy for each layer under a memory budget"}, layerwise, "time"},
     {{"merak", "Merak: cuts of a model, partitions, recomputation by stage, tensor parallelism in halves"},
      merak,

@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 run stagewright solve
 expect_code 0
-for program in alpa_inter layerwise merak cephalo comet jigsaw; do expect_out "^$program +"; done
+for program in alpa_inter intra_ilp mlp_sharding reshard layerwise merak cephalo comet jigsaw; do expect_out "^$program +"; done
 run stagewright solve "$ROOT/tests/data/planners/alpa_head_heavy.json"
 expect_code 0
 expect_out '"latency": 55360'
@@ -20,3 +20,16 @@ expect_code 3
 expect_err 'wrong.json: it is not a problem'
 run stagewright solve none.json
 expect_code 3
+# the order of broadcasts; pairs that are not possible; another program's library prints nothing into the answer
+run stagewright solve "$ROOT/tests/data/planners/reshard_case4.json" --json
+expect_code 0
+expect_json 1/2 answer optimum
+expect_json 15/16 answer greedy
+expect_json ON answer proven
+expect_json 64 answer plan
+run stagewright solve "$ROOT/tests/data/planners/intra_none.json"
+expect_code 1
+expect_err 'no plan fits'
+sed 's/"program":null/"program":"intra_ilp"/' "$ROOT/tests/data/planners/intra_alpa_mlp12_cap60.json" >cap.json
+run stagewright solve cap.json --json
+if [ "$rc" = 0 ]; then expect_json 186468.84 answer objective; else expect_err 'coinor-libcbc3'; fi

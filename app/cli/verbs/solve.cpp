@@ -69,7 +69,7 @@ Result<int> runSolve(const SolveChoice& options, Session& session)
 Command command_solve()
 {
     return {
-        "solve", "Solve a problem of another system's planner: Alpa, Merak, Cephalo, COMET, Jigsaw",
+        "solve", "Solve a problem of another system's planner: Alpa, Merak, Cephalo, COMET, Jigsaw, resharding",
         [](OptionSet& verb) -> Runner {
             auto options = std::make_shared<SolveChoice>();
             verb.value("FILE", &options->file, "The problem, as JSON; without it the planners are listed")
