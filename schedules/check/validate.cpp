@@ -110,7 +110,7 @@ void ScheduleChecker::checkPlaces(const OpIndex& index)
             });
             index.eachInput(op, [&](std::uint32_t id, const Need& need, int stage) {
                 if (id == noOp) {
-                    if (product == Product::None) // of what makes something the inputs are counted
+                    if (!isCompute(op.kind)) // those of compute are counted
                         add(FaultKind::Count, r, i, op,
                             fmt::format("a {} without its {}", ruleOf(op.kind).title, ruleOf(need.kind).title),
                             fmt::format("add {} before it, or remove it",
@@ -184,8 +184,9 @@ void ScheduleChecker::checkCounts(const OpIndex& index)
         std::vector<int> noBackward;
         std::vector<int> noWeight;
         std::vector<int> strayWeight;
+        std::vector<int> noReload;
         for (int j = 0; j < schedule.microbatches; ++j) {
-            bool lacks[4] = {false, false, false, false};
+            bool lacks[5] = {};
             for (std::size_t sub = 0; sub < cells.perMicrobatch(); ++sub) {
                 const std::size_t cell = cells.cell(s, j) + sub;
                 const std::uint32_t gradient = index.producer(Product::Gradient, cell);
@@ -195,6 +196,8 @@ void ScheduleChecker::checkCounts(const OpIndex& index)
                 lacks[1] |= gradient == noOp;
                 lacks[2] |= split && !weight;
                 lacks[3] |= weight && gradient != noOp && !split;
+                lacks[4] |= index.producer(Product::Offloaded, cell) != noOp &&
+                            index.producer(Product::Reloaded, cell) == noOp;
             }
             if (lacks[0]) noForward.push_back(j);
             if (lacks[1] &&
@@ -202,6 +205,7 @@ void ScheduleChecker::checkCounts(const OpIndex& index)
                 noBackward.push_back(j);
             if (lacks[2]) noWeight.push_back(j);
             if (lacks[3]) strayWeight.push_back(j);
+            if (lacks[4]) noReload.push_back(j);
         }
         const auto m = static_cast<std::size_t>(schedule.microbatches);
         auto report = [&](OpKind kind, const std::vector<int>& which, std::string_view what, bool missing,
@@ -238,6 +242,8 @@ void ScheduleChecker::checkCounts(const OpIndex& index)
         report(OpKind::Backward, noBackward, "backwards (B or I)", true,
                "add {} to rank {}, or an input and a weight gradient");
         report(OpKind::WeightGrad, noWeight, "input gradient without a weight gradient", false, "add {} to rank {}");
+        report(OpKind::Reload, noReload, "an offload without the reload that its backward waits for,", false,
+               "add {} to rank {}, before the backward");
         report(OpKind::WeightGrad, strayWeight, "weight gradient in addition to a full backward, which includes it,",
                false, "remove {} from rank {}");
     }

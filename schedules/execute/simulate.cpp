@@ -82,8 +82,62 @@ std::vector<Nanos> durationsOf(const Schedule& schedule, const CostModel& costs)
     return out;
 }
 
+namespace {
+
+bool hasCopies(const Schedule& schedule)
+{
+    for (const auto& ops : schedule.order)
+        if (std::any_of(ops.begin(), ops.end(), [](const Op& op) { return isCopy(op.kind); })) return true;
+    return false;
+}
+
+struct TierPeaks {
+    std::vector<Bytes> device, host; // by rank
+};
+
+// Where copies move activations while other ops run, peaks are those of moments: what is freed at one counts before
+// what is taken. The host holds from the start of an offload to the end of the reload.
+TierPeaks peaksInTime(const Schedule& schedule, const SimResult& result, const ActivationRule& rule)
+{
+    struct Change {
+        Nanos time = 0;
+        Bytes device = 0, host = 0;
+    };
+    TierPeaks peaks;
+    std::vector<Change> changes;
+    for (std::size_t r = 0; r < schedule.order.size(); ++r) {
+        changes.clear();
+        const auto& ops = schedule.order[r];
+        for (std::size_t i = 0; i < ops.size(); ++i) {
+            const std::size_t id = result.offsets[r] + i;
+            Bytes delta = 0;
+            for (int k = 0; k < ops[i].count; ++k) delta += rule.deltaOf(ops[i], k);
+            if (delta == 0) continue;
+            const bool start = changesActivationAtStart(ops[i].kind);
+            changes.push_back({start ? result.start[id] : result.end[id], delta, 0});
+            // on the other side at the other end
+            if (isCopy(ops[i].kind)) changes.push_back({start ? result.end[id] : result.start[id], 0, -delta});
+        }
+        const auto highest = [&](Bytes Change::*tier) {
+            std::sort(changes.begin(), changes.end(), [&](const Change& a, const Change& b) {
+                return a.time != b.time ? a.time < b.time : a.*tier < b.*tier;
+            });
+            Bytes held = 0, peak = 0;
+            for (const Change& change : changes) peak = std::max(peak, held += change.*tier);
+            return peak;
+        };
+        peaks.device.push_back(highest(&Change::device));
+        peaks.host.push_back(highest(&Change::host));
+    }
+    return peaks;
+}
+
+} // namespace
+
 std::vector<Bytes> activationPeaks(const Schedule& schedule, const CostModel& costs)
 {
+    if (hasCopies(schedule))
+        if (auto result = simulate(schedule, costs)) return std::move(result->peakActivation);
     return peaksOf(schedule, ActivationRule(schedule, costs));
 }
 
@@ -103,7 +157,15 @@ Result<SimResult> simulate(const Schedule& schedule, const CostModel& costs, con
     auto result = placeBuckets(schedule, durations, costs.links, buckets, boundary, channels, policy);
     if (result) takeLaunch(schedule, costs.launch, *result);
     const Unheld unheld = policy == PlacePolicy::Relaxed ? Unheld::LeftOut : Unheld::Counted;
-    if (result) result->peakActivation = peaksOf(schedule, ActivationRule(schedule, costs, unheld));
+    if (!result) return result;
+    const ActivationRule rule(schedule, costs, unheld);
+    if (hasCopies(schedule)) {
+        TierPeaks peaks = peaksInTime(schedule, *result, rule);
+        result->peakActivation = std::move(peaks.device);
+        result->peakOnHost = std::move(peaks.host);
+    } else {
+        result->peakActivation = peaksOf(schedule, rule);
+    }
     return result;
 }
 

@@ -67,6 +67,7 @@ public:
             const auto& table = m_byCell[product == Product::Gradient ? 1 : 0];
             cells.each(op, stage, [&](std::size_t cell) {
                 Delivery one{stage, index.producer(product, cell), {}, noOp};
+                if (one.producer == noOp && need.ifThere) return true;
                 if (one.producer != noOp) one.from = index.placeOf(one.producer);
                 if (one.producer != noOp && one.from.rank != rank && !table.empty())
                     one.message = table[cell - static_cast<std::size_t>(stage) * perStage + op.stage * perStage];

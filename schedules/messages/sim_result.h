@@ -28,7 +28,9 @@ struct SimResult {
     std::vector<Nanos> end;
     Nanos makespan = 0;                // last end − 0
     Nanos span = 0;                    // longest first-start-to-last-end of any one rank
-    std::vector<Bytes> peakActivation; // by rank; depends on the order only; empty after place()
+    // By rank; empty after place(). Without copies it depends on the order alone.
+    std::vector<Bytes> peakActivation;
+    std::vector<Bytes> peakOnHost; // of activations that the rank's OFFLOADs have moved there; empty: it has none
     // UNSHARD and REDUCE_GRAD ran beside compute: their times overlap those of other ops of their rank
     bool collectivesBeside = false;
     // of a lowered schedule. Its sends and receives last while their rank waits at them

@@ -28,8 +28,8 @@ constexpr std::array models{
 // network card of 200 Gbit/s (V100, A100: 25 GB/s) where a pipeline crosses machines is set with --link.
 constexpr std::array devices{
     DevicePreset{"v100", "NVIDIA V100 32 GB SXM2", 125e12, 0.9e12, 32e9, 150e9, 10'000},
-    DevicePreset{"a100", "NVIDIA A100 80 GB SXM", 312e12, 2.039e12, 80e9, 300e9, 10'000},
-    DevicePreset{"h100", "NVIDIA H100 80 GB SXM", 989e12, 3.35e12, 80e9, 450e9, 10'000},
+    DevicePreset{"a100", "NVIDIA A100 80 GB SXM", 312e12, 2.039e12, 80e9, 300e9, 10'000, 15e9},
+    DevicePreset{"h100", "NVIDIA H100 80 GB SXM", 989e12, 3.35e12, 80e9, 450e9, 10'000, 21e9},
     DevicePreset{"h200", "NVIDIA H200 141 GB SXM", 989e12, 4.8e12, 141e9, 450e9, 10'000},
     DevicePreset{"l40s", "NVIDIA L40S 48 GB PCIe", 362e12, 0.864e12, 48e9, 32e9, 10'000},
     DevicePreset{"l4", "NVIDIA L4 24 GB PCIe", 121e12, 0.3e12, 24e9, 32e9, 10'000},
@@ -182,6 +182,7 @@ Result<CostModel> analyticCosts(const Schedule& schedule, const AnalyticCosts& c
         memory.optimizer = std::llround(12 * parameters);
     }
     out.links.all = {costs.device.linkLatency, costs.device.linkBytesPerSecond};
+    out.links.copies = {costs.device.hostBytesPerSecond, costs.device.hostBytesPerSecond};
     out.origin = fmt::format("analytic: {} on {}, {} × {} tokens per microbatch, {} % of the peak", model.name,
                              costs.device.title, batch, model.sequence, std::round(costs.efficiency * 1000) / 10);
     return out;

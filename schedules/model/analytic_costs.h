@@ -40,6 +40,7 @@ struct DevicePreset {
     double memory = 0;             // bytes
     double linkBytesPerSecond = 0; // to another device, one way
     Nanos linkLatency = 0;
+    double hostBytesPerSecond = 0; // to the host and back, as PipeOffload (arXiv 2503.01328) measured; 0: not known
 };
 
 std::span<const ModelPreset> modelPresets();

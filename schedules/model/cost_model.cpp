@@ -28,6 +28,12 @@ Bytes shareOf(const StageMemory& memory, MemoryShare share, Bytes bucket)
 
 Nanos Links::delay(int fromRank, int toRank, Bytes bytes) const { return transit(fromRank, toRank, bytes).delay; }
 
+Nanos Copies::duration(bool out, Bytes bytes) const
+{
+    const double speed = out ? outBytesPerSecond : inBytesPerSecond;
+    return speed > 0 ? latency + std::llround(static_cast<double>(bytes) / speed * 1e9) : 0;
+}
+
 bool Links::haveBandwidth() const
 {
     return all.bytesPerSecond > 0 || std::any_of(overrides.begin(), overrides.end(),
@@ -72,6 +78,8 @@ CostModel CostModel::uniform(const Schedule& schedule, const UnitCosts& costs)
         model.setDuration(OpKind::Backward, s, costs.backward < 0 ? inputGrad + weightGrad : nanos(costs.backward));
         model.setDuration(OpKind::Recompute, s, nanos(costs.forward));
         model.setDuration(OpKind::Optimizer, s, nanos(costs.optimizer));
+        if (costs.copy > 0)
+            for (const OpKind kind : {OpKind::Offload, OpKind::Reload}) model.setDuration(kind, s, nanos(costs.copy));
         StageMemory& memory = model.memory[static_cast<std::size_t>(s)];
         memory.activation = std::llround(part * activationShare);
         memory.freedAtInput = std::llround(costs.freedAtInput * static_cast<double>(memory.activation));
@@ -81,6 +89,7 @@ CostModel CostModel::uniform(const Schedule& schedule, const UnitCosts& costs)
     model.origin = fmt::format("F={}, I={}, W={}", costs.forward, costs.inputGrad, costs.weightGrad);
     if (costs.backward >= 0) model.origin += fmt::format(", B={}", costs.backward);
     if (costs.optimizer > 0) model.origin += fmt::format(", OPT={}", costs.optimizer);
+    if (costs.copy > 0) model.origin += fmt::format(", copy={}", costs.copy);
     if (costs.latency > 0) model.origin += fmt::format(", latency={}", costs.latency);
     if (costs.freedAtInput > 0) model.origin += fmt::format(", freed at I={}", costs.freedAtInput);
     return model;
@@ -113,7 +122,8 @@ Nanos CostModel::duration(OpKind kind, int stage, int rank) const
     }
     const auto& byStage = m_byStage[static_cast<std::size_t>(kind)];
     const auto index = static_cast<std::size_t>(stage);
-    return index < byStage.size() ? byStage[index] : 0;
+    if (index < byStage.size() && byStage[index] > 0) return byStage[index];
+    return isCopy(kind) && index < memory.size() ? links.copies.duration(isOffload(kind), memory[index].activation) : 0;
 }
 
 void CostModel::setPasses(int stage, Nanos forward, Nanos input, Nanos weight)

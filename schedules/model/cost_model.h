@@ -41,10 +41,28 @@ struct Transit {
     bool operator==(const Transit&) const = default;
 };
 
+// Copies between a rank's device and its host: what OFFLOAD and RELOAD take where costs have no duration for them.
+struct Copies {
+    double outBytesPerSecond = 0; // 0: copies take no time, as far as is known
+    double inBytesPerSecond = 0;
+    Nanos latency = 0;
+    bool fullDuplex = false; // else the ways out and in are one, and copies queue on it in the order of the list
+    bool known() const { return outBytesPerSecond > 0 && inBytesPerSecond > 0; }
+    Nanos duration(bool out, Bytes bytes) const; // rounded once
+    bool operator==(const Copies&) const = default;
+};
+
 struct Links {
     Link all;
     std::map<std::pair<int, int>, Link> overrides; // (from rank, to rank)
     ResourceUse collectives = ResourceUse::Compute;
+    Copies copies = {};
+
+    // What ops of this kind queue for on their rank.
+    Resource queueOf(OpKind kind) const
+    {
+        return isReload(kind) && !copies.fullDuplex ? Resource::CopyOut : ruleOf(kind).resource;
+    }
 
     // How ops of this kind run.
     ResourceUse useOf(OpKind kind) const
@@ -100,6 +118,7 @@ public:
         double optimizer = 0;
         double latency = 0;      // per cross-rank edge
         double freedAtInput = 0; // fraction of an activation that I frees, 0 … 1
+        double copy = 0;         // an OFFLOAD or RELOAD of one activation
     };
     static CostModel uniform(const Schedule& schedule, const UnitCosts& costs);
     static CostModel uniform(const Schedule& schedule) { return uniform(schedule, UnitCosts()); }

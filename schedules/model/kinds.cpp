@@ -16,11 +16,14 @@ constexpr Need ownInputGrad{K::InputGrad, K::InputGrad};
 constexpr Need sentBefore{K::SendF, K::SendF, StageSide::Before};
 constexpr Need sentAfter{K::SendB, K::SendB, StageSide::After};
 constexpr Need ownOffload{K::Offload, K::Offload};
+constexpr Need ownReload{K::Reload, K::Reload, StageSide::Own, true};
 
 using Memory = MemoryCategory;
 using Share = MemoryShare;
 constexpr bool takes = true, frees = false, atStart = false, atEnd = true;
 constexpr MemoryEffect keepsActivation{Memory::Activations, Share::Activation, takes, atEnd};
+constexpr MemoryEffect movesOut{Memory::Activations, Share::Activation, frees, atEnd};
+constexpr MemoryEffect movesIn{Memory::Activations, Share::Activation, takes, atStart};
 constexpr MemoryEffect keepsRecomputed{Memory::Activations, Share::Recomputed, takes, atEnd};
 constexpr MemoryEffect freesInputPart{Memory::Activations, Share::InputPart, frees, atEnd};
 constexpr MemoryEffect freesRemainder{Memory::Activations, Share::Remainder, frees, atEnd};
@@ -53,7 +56,7 @@ constexpr std::array<KindTraits, opKindPlaces> rows{{
      .busy = true,
      .computeOnly = true,
      .makesWeightGradient = true,
-     .needs = {gradientAfter, ownForward},
+     .needs = {gradientAfter, ownForward, ownReload},
      .slices = SliceOrder::Falling,
      .memory = {takesGradient, freesInputPart, freesRemainder}},
     {.kind = K::InputGrad,
@@ -67,7 +70,7 @@ constexpr std::array<KindTraits, opKindPlaces> rows{{
      .needsWeights = true,
      .busy = true,
      .computeOnly = true,
-     .needs = {gradientAfter, ownForward},
+     .needs = {gradientAfter, ownForward, ownReload},
      .slices = SliceOrder::Falling,
      .memory = {freesInputPart}},
     {.kind = K::WeightGrad,
@@ -81,7 +84,7 @@ constexpr std::array<KindTraits, opKindPlaces> rows{{
      .busy = true,
      .computeOnly = true,
      .makesWeightGradient = true,
-     .needs = {ownInputGrad},
+     .needs = {ownInputGrad, ownReload},
      .deferrable = Until::StageOps,
      .memory = {takesGradient, freesRemainder}},
     {.kind = K::Recompute,
@@ -95,7 +98,7 @@ constexpr std::array<KindTraits, opKindPlaces> rows{{
      .needsWeights = true,
      .busy = true,
      .computeOnly = true,
-     .needs = {ownForward},
+     .needs = {ownForward, ownReload},
      .serves = Product::Gradient,
      .memory = {keepsRecomputed},
      .notInPyTorch = "recompute"},
@@ -196,9 +199,11 @@ constexpr std::array<KindTraits, opKindPlaces> rows{{
      .plural = "offloads",
      .colour = ColourClass::Communication,
      .resource = Resource::CopyOut,
+     .lane = Lane::CopyOut,
      .makes = Product::Offloaded,
      .takesMicrobatch = true,
      .needs = {ownForward},
+     .memory = {movesOut},
      .notInPyTorch = "offloading"},
     {.kind = K::Reload,
      .text = "RELOAD",
@@ -206,8 +211,12 @@ constexpr std::array<KindTraits, opKindPlaces> rows{{
      .plural = "reloads",
      .colour = ColourClass::Communication,
      .resource = Resource::CopyIn,
+     .lane = Lane::CopyIn,
+     .makes = Product::Reloaded,
      .takesMicrobatch = true,
      .needs = {ownOffload},
+     .serves = Product::Gradient,
+     .memory = {movesIn},
      .notInPyTorch = "offloading"},
     {.kind = K::Filler,
      .text = "FILLER",

@@ -27,8 +27,9 @@ enum class Product : std::int8_t {
     SentF,
     SentB,
     Offloaded,
+    Reloaded,
 };
-inline constexpr std::size_t productCount = 7;
+inline constexpr std::size_t productCount = 8;
 
 // What an op does with its stage's weights, gradients and optimizer state.
 enum class StateWork : std::uint8_t {
@@ -71,6 +72,7 @@ struct Need {
     OpKind kind = OpKind::Forward;
     OpKind orKind = OpKind::Forward; // equal to kind where there is no alternative
     StageSide side = StageSide::Own;
+    bool ifThere = false; // of an op that only some lists have
 };
 
 // What of its stage an op comes behind on its rank, over all microbatches of the step.
@@ -123,8 +125,8 @@ enum class MemoryShare : std::uint8_t {
     Bucket, // of the gradient: one of those in which it is reduced, or all of it
 };
 
-// A change of memory by an op. Activations change by microbatch and at the op's end; of another category a stage has a
-// share or has none, so that a second op that takes it changes nothing.
+// A change of memory by an op. Activations change by microbatch; of another category a stage has a share or has none, so
+// that a second op that takes it changes nothing.
 struct MemoryEffect {
     MemoryCategory category = MemoryCategory::Activations;
     MemoryShare share = MemoryShare::Activation;
@@ -152,7 +154,7 @@ struct KindTraits {
     bool computeOnly = false;         // allowed in PyTorch's compute-only form (or ours: R and delays)
     bool makesWeightGradient = false; // adds to the weight gradients of its stage: B, W
     bool settles = false;             // may follow its step's optimizer without being of the next step
-    RowList<Need, 2> needs = {};
+    RowList<Need, 3> needs = {};
     Product serves = Product::None; // on its rank it comes before what makes this of its microbatch
     Behind behind = Behind::Nothing;
     SliceOrder slices = SliceOrder::Any;
@@ -210,6 +212,7 @@ inline bool carriesActivation(OpKind kind) { return ruleOf(kind).carries == Prod
 inline bool carriesGradient(OpKind kind) { return ruleOf(kind).carries == Product::Gradient; }
 inline bool isOffload(OpKind kind) { return ruleOf(kind).resource == Resource::CopyOut; }
 inline bool isReload(OpKind kind) { return ruleOf(kind).resource == Resource::CopyIn; }
+inline bool isCopy(OpKind kind) { return isOffload(kind) || isReload(kind); } // between the device and its host
 inline bool isOptimizer(OpKind kind) { return ruleOf(kind).state == StateWork::Step; }
 inline bool isGather(OpKind kind) { return ruleOf(kind).state == StateWork::Gather; }
 inline bool isRelease(OpKind kind) { return ruleOf(kind).state == StateWork::Release; }
@@ -222,6 +225,13 @@ inline bool takesActivation(OpKind kind)
 {
     return std::ranges::any_of(ruleOf(kind).memory, [](const MemoryEffect& effect) {
         return effect.category == MemoryCategory::Activations && effect.takes;
+    });
+}
+// Whether it changes what is held of its microbatch's activation at its start, and not at its end.
+inline bool changesActivationAtStart(OpKind kind)
+{
+    return std::ranges::any_of(ruleOf(kind).memory, [](const MemoryEffect& effect) {
+        return effect.category == MemoryCategory::Activations && !effect.atEnd;
     });
 }
 // Whether nothing is left of its microbatch's activation behind it.

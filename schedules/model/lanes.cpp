@@ -15,15 +15,18 @@ constinit std::array<LaneTraits, laneRoom> laneTable{{
     {Lane::Compute, "compute", LaneUse::Compute, "other"},
     {Lane::Send, "send", LaneUse::Message, "other"},
     {Lane::Receive, "receive", LaneUse::Message, "other"},
-    {Lane::Wait, "wait", LaneUse::Wait, "waits", 7},
-    {Lane::Kernel, "kernel", LaneUse::Device, "kernels", 4},
-    {Lane::Copy, "copy", LaneUse::Device, "copies", 5},
-    {Lane::Other, "other", LaneUse::Ranges, "other", 6},
+    {Lane::Wait, "wait", LaneUse::Wait, "waits", 9},
+    {Lane::Kernel, "kernel", LaneUse::Device, "kernels", 6},
+    {Lane::Copy, "copy", LaneUse::Device, "copies", 7},
+    {Lane::Other, "other", LaneUse::Ranges, "other", 8},
     {Lane::Gather, "gather", LaneUse::Collective, "gather", 1},
     {Lane::Reduce, "reduce", LaneUse::Collective, "reduce", 2},
+    {Lane::CopyOut, "copy out", LaneUse::Beside, "copy out", 3},
+    {Lane::CopyIn, "copy in", LaneUse::Beside, "copy in", 4},
     {},
 }};
-constinit std::array<ResourceUse, resourceRoom> resourceUses{};
+constinit std::array<ResourceUse, resourceRoom> resourceUses{ResourceUse::Compute, ResourceUse::Compute,
+                                                             ResourceUse::Beside, ResourceUse::Beside};
 } // namespace detail
 
 std::span<const LaneTraits> allLanes()

@@ -19,10 +19,12 @@ enum class Lane : std::uint8_t {
     Kernel,
     Copy,
     Other,
-    Gather, // weights: UNSHARD
-    Reduce, // gradients: REDUCE_GRAD beside compute
+    Gather,  // weights: UNSHARD
+    Reduce,  // gradients: REDUCE_GRAD beside compute
+    CopyOut, // OFFLOAD
+    CopyIn,  // RELOAD
 };
-inline constexpr std::size_t laneCount = 9;
+inline constexpr std::size_t laneCount = 11;
 inline constexpr std::size_t laneRoom = laneCount + 1; // one more, for the lane that a test adds (ExtraKind in kinds.h)
 
 enum class LaneUse : std::uint8_t {
@@ -60,7 +62,7 @@ inline bool isListLane(Lane lane) { return lane == Lane::Compute || isBesideLane
 enum class Resource : std::uint8_t {
     Compute,
     Collective, // the rank's link to those that share its stages
-    CopyOut,    // from the device to the host
+    CopyOut,    // the way from the device to the host; back the same one, unless it is full duplex (Copies)
     CopyIn,
     Message, // the link between two ranks
 };

@@ -92,6 +92,7 @@ public:
             bool first = true;
             m_cells.each(op, stage, [&](std::size_t cell) {
                 const std::uint32_t id = producer(product, cell);
+                if (id == noOp && need.ifThere) return true;
                 if (first || id != last) visit(id, need, stage);
                 first = false;
                 last = id;

@@ -7,6 +7,8 @@
 
 #include "schedules/base/text.h"
 #include "schedules/messages/lower.h"
+#include "schedules/model/offload.h"
+#include "schedules/text/link_text.h"
 
 namespace stagewright {
 
@@ -55,6 +57,18 @@ std::string launcherFault(const std::string& text)
                          : fmt::format("takes mpirun, mpiexec, srun, srun:MPI, flux, flux:PMI, torchrun, jsrun or "
                                        "custom:WORDS, not '{}'",
                                        text);
+}
+
+std::string offloadFault(const std::string& text)
+{
+    const auto rule = parseOffload(text);
+    return rule ? std::string() : fmt::format("{}; {}", rule.error().message, rule.error().remedy);
+}
+
+std::string copiesFault(const std::string& text)
+{
+    const auto copies = parseCopies(text);
+    return copies ? std::string() : fmt::format("{}; {}", copies.error().message, copies.error().remedy);
 }
 
 std::string variableFault(const std::string& text)
@@ -128,6 +142,10 @@ std::vector<SetupKey> allKeys()
          "Latency between ranks, in units: 1 is the forward of a rank", realNumber(0, 1e6), noLinks},
         {"--link", &S::link, runs | SetupPlan | SetupSweep, "LATENCY[,BANDWIDTH]",
          "Link between ranks, such as 50us,10GB/s", anything, noLinks, "", "", "--comm"},
+        {"--copies", &S::copies, SetupSimulate | SetupPlan | SetupSweep, "SPEED[,KEY=VALUE]",
+         "Copies between a rank and its host (OFFLOAD, RELOAD): 15GB/s, or out=15GB/s,in=12GB/s; latency=10us; "
+         "duplex=full, where both ways are apart [half]",
+         copiesFault},
         {"--sends", &S::sends, runs | SetupChannels | SetupLesson, "MODE",
          "buffered: a send never waits; rendezvous: it waits for its receive [buffered]",
          oneOf({"buffered", "rendezvous"}), ownTransport},
@@ -161,6 +179,11 @@ std::vector<SetupKey> allKeys()
          anything, "PyTorch's memory can't be limited so"},
         {"--recompute", &S::recompute, runs | SetupSweep | SetupLesson, "all|none|0-2",
          "Stages that keep only their input and recompute before the backward [none]", anything, ownCheckpoints},
+        {"--offload", &S::offload, SetupSimulate, "all|longest|cap=M",
+         "Move activations to the host behind their forward and back before their backward: all of them, those of the "
+         "stages that hold them longest (also :ahead=N, compute ops before the backward [1]), or what a cap asks for, "
+         "such as cap=3 (microbatches of a rank) or cap=26MiB [none]",
+         offloadFault},
         {"--hoist", &S::hoist, runs | SetupLesson, "",
          "Recompute as soon as the rank is free, not when the gradient arrives", anything, ownCheckpoints},
         {"--replicas", &S::replicas, replicas | SetupLesson, "N", "Pipelines side by side that train one model [1]",

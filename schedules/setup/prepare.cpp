@@ -8,14 +8,15 @@
 #include <fmt/ranges.h>
 
 #include "schedules/base/text.h"
-#include "schedules/check/without_effect.h"
 #include "schedules/heuristic/block_schedule.h"
 #include "schedules/heuristic/building_block.h"
 #include "schedules/library/registry.h"
 #include "schedules/messages/messages.h"
 #include "schedules/model/analytic_costs.h"
 #include "schedules/model/layer_costs.h"
+#include "schedules/model/offload.h"
 #include "schedules/model/recompute.h"
+#include "schedules/plan/offload_plan.h"
 #include "schedules/text/csv.h"
 #include "schedules/text/link_text.h"
 #include "schedules/text/megatron.h"
@@ -76,8 +77,6 @@ Result<Schedule> readScheduleFile(const std::string& path, const Setup& setup, c
     auto schedule = sources.csv(path);
     if (!schedule) return schedule;
     if (!sources.note) return overlapping(std::move(*schedule), setup, sources);
-    if (const std::string idle = withoutEffect(*schedule); !idle.empty())
-        sources.tell(fmt::format("{}: {}", path, idle));
     if (const std::string known = recognise(*schedule); !known.empty())
         sources.tell(fmt::format("{} is {} for {} ranks and {} microbatches", path, known, schedule->ranks,
                                  schedule->microbatches));
@@ -206,9 +205,9 @@ constexpr std::string_view analytic = "analytic:";
 bool isMeasured(const Setup& setup) { return !setup.costsFrom.empty() || setup.costs.ends_with(".json"); }
 
 constexpr std::pair<std::string_view, double SetupUnits::*> unitKinds[] = {
-    {"F", &SetupUnits::forward},         {"I", &SetupUnits::inputGrad},   {"W", &SetupUnits::weightGrad},
-    {"B", &SetupUnits::backward},        {"OPT", &SetupUnits::optimizer}, {"UNSHARD", &SetupUnits::gather},
-    {"REDUCE_GRAD", &SetupUnits::reduce}};
+    {"F", &SetupUnits::forward},          {"I", &SetupUnits::inputGrad},   {"W", &SetupUnits::weightGrad},
+    {"B", &SetupUnits::backward},         {"OPT", &SetupUnits::optimizer}, {"UNSHARD", &SetupUnits::gather},
+    {"REDUCE_GRAD", &SetupUnits::reduce}, {"COPY", &SetupUnits::copy}};
 
 } // namespace
 
@@ -225,7 +224,7 @@ Result<SetupUnits> parseUnitCosts(std::string_view text, SetupUnits costs)
         if (kind == std::end(unitKinds))
             return fail(ErrorCode::Usage, fmt::format("there is no kind '{}'", key),
                         "kinds are F (forward), I (input gradient), W (weight gradient), B (full backward), OPT "
-                        "(optimizer), UNSHARD and REDUCE_GRAD (of replicas)");
+                        "(optimizer), UNSHARD and REDUCE_GRAD (of replicas), COPY (an OFFLOAD or RELOAD)");
         costs.*kind->second = value;
     }
     return costs;
@@ -263,6 +262,9 @@ Result<CostModel> undisturbedCosts(const Schedule& schedule, const Setup& setup,
         if (!setup.link.empty())
             return fail(ErrorCode::Usage, "--link gives times, but the costs are in units",
                         "use --comm C, or measured costs (--costs-from FILE#RUN)");
+        if (!setup.copies.empty() && setup.copies.find("/s") != std::string::npos)
+            return fail(ErrorCode::Usage, "--copies gives speeds, but the costs are in units",
+                        "write --costs COPY=0.5, an activation's copy in forwards of a rank");
         CostModel costs = CostModel::uniform(schedule, units);
         const double part = schedule.stages > 0 ? static_cast<double>(schedule.pipelineRanks()) / schedule.stages : 1;
         const auto nanos = [part](double cost) { return std::llround(cost * part * static_cast<double>(rankShare)); };
@@ -290,12 +292,17 @@ Result<CostModel> undisturbedCosts(const Schedule& schedule, const Setup& setup,
                     : fail(ErrorCode::Usage, "--costs: files and runs can't be read here", "give unit costs");
         if (!costs) return costs;
     }
+    if (!setup.copies.empty()) {
+        auto copies = parseCopies(setup.copies);
+        if (!copies) return tl::unexpected(std::move(copies.error()).with("--copies"));
+        costs->links.copies = *copies;
+    }
     if (!setup.link.empty()) {
         auto link = parseLink(setup.link);
         if (!link) return tl::unexpected(std::move(link.error()).with("--link"));
-        costs->links = Links{*link, {}, costs->links.collectives};
+        costs->links = Links{*link, {}, costs->links.collectives, costs->links.copies};
     } else if (setup.comm >= 0) {
-        costs->links = Links{{}, {}, costs->links.collectives};
+        costs->links = Links{{}, {}, costs->links.collectives, costs->links.copies};
         costs->links.all.latency = std::llround(setup.comm * static_cast<double>(forwardUnit(schedule, *costs)));
     }
     return costs;
@@ -390,11 +397,34 @@ auto ofMicrobatches(const std::string& name, const Setup& setup, const SetupSour
 
 } // namespace
 
+namespace {
+
+Result<Schedule> offloaded(Schedule schedule, const Setup& setup, const SetupSources& sources)
+{
+    if (setup.offload.empty()) return schedule;
+    STAGEWRIGHT_TRY(const auto rule, parseOffload(setup.offload));
+    if (rule.which != OffloadRule::Which::Cap) return withOffloads(schedule, rule);
+    STAGEWRIGHT_CHECK(validate(schedule).toResult());
+    STAGEWRIGHT_TRY(const auto costs, chooseCosts(schedule, setup, sources));
+    STAGEWRIGHT_TRY(const Bytes cap, parseActivations(rule.cap, costs));
+    auto plan = planOffloads(schedule, costs, std::vector<Bytes>(static_cast<std::size_t>(schedule.ranks), cap));
+    if (!plan) return tl::unexpected(std::move(plan.error()).with("--offload"));
+    sources.tell(fmt::format("--offload: {} of {} activations, {}", plan->offloads, offloadableOf(schedule).size(),
+                             plan->all ? fmt::format("the shortest step of all {} choices under the cap", plan->trials)
+                                       : fmt::format("the shortest step of {} that were tried; not proven to be the "
+                                                     "shortest",
+                                                     plan->trials)));
+    return std::move(plan->schedule);
+}
+
+} // namespace
+
 Result<ReplicaLists> simulatedLists(const std::string& name, const Setup& setup, const SetupSources& sources)
 {
     const GeneratorCosts costs = generatorCosts(setup);
     STAGEWRIGHT_TRY(auto schedule, readSchedule(name, setup, sources, costs));
     STAGEWRIGHT_TRY(schedule, recomputed(schedule, setup, sources));
+    STAGEWRIGHT_TRY(schedule, offloaded(std::move(schedule), setup, sources));
     SharedHow how{.samplesOfCosts = samplesOf(setup)};
     if (const auto& layers = setup.stageLayers; !layers.empty())
         how.layersOf = [&layers](int stages) -> Result<std::vector<int>> {

@@ -19,6 +19,7 @@ struct Setup {
     int chunks = 0; // stages of a rank; 0: the schedule's default
     std::string overlap = "atomic";
     std::string recompute = "none";
+    std::string offload; // "": none; as parseOffload() reads it
     bool hoist = false;
     // What a simulation's ops cost.
     std::string costs;     // "F=1,I=1,W=1", FILE.json, analytic:MODEL@DEVICE; empty: one unit each
@@ -28,7 +29,8 @@ struct Setup {
     double inputShare = -1; // < 0: from other runs or the model
     // Links and messages.
     double comm = -1; // latency in forwards of a rank; < 0: not given
-    std::string link; // "LATENCY,BANDWIDTH"
+    std::string link;   // "LATENCY,BANDWIDTH"
+    std::string copies; // "SPEED[,latency=…][,duplex=full]"
     std::string sends = "buffered";
     std::string channels = "shared";
     std::string lower;    // empty: no rule

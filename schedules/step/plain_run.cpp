@@ -46,6 +46,7 @@ PlainRun::PlainRun(const Schedule& schedule, const CellSpace& cells, const StepR
         collectives = collectives || (present[k] && isCollective(rule.kind) && !isRelease(rule.kind));
         m_plans[k].product = static_cast<std::int8_t>(productOf(rule.kind));
         for (const Need& need : rule.needs) {
+            if (need.ifThere) continue; // such lists are not plain
             const auto product = static_cast<std::int8_t>(productOf(need.kind));
             m_plans[k].needs[m_plans[k].needCount++] = {product, need.side};
             if (present[k]) needed[static_cast<std::size_t>(product)] = true;

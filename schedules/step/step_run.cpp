@@ -162,14 +162,15 @@ Nanos StepRun::runOps(std::uint32_t id, int rank, Nanos begin)
     return end;
 }
 
-// On a resource beside compute an op starts once that is free; the list goes on behind it at once.
-Nanos StepRun::runAny(std::uint32_t id, int rank, Nanos begin)
+// On a resource beside compute an op starts once that is free and its inputs are there; the list goes on behind it at
+// once.
+Nanos StepRun::runAny(std::uint32_t id, int rank, Nanos now, Nanos begin)
 {
     const OpKind kind = m_plan.op(id).kind;
     if (!runsApart(kind)) return runOps(id, rank, begin);
-    Nanos& taken = m_apart[{rank, ruleOf(kind).resource}];
+    Nanos& taken = m_apart[{rank, m_plan.rules().links.queueOf(kind)}];
     taken = runOps(id, rank, std::max(begin, taken));
-    return begin;
+    return now;
 }
 
 void StepRun::awaitInputs(std::uint32_t op, int rank, std::size_t count)
@@ -338,7 +339,7 @@ void StepRun::runRank(int rank)
                 awaitInputs(id, rank, count);
                 break;
             }
-            now = runAny(id, rank, begin);
+            now = runAny(id, rank, now, begin);
             for (std::uint32_t k = id; k < id + count; ++k) {
                 if (!m_leaves.empty()) m_leaves[k] = std::max(m_out.end[k], m_beside[r].lane);
                 fly(k);

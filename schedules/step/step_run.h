@@ -52,7 +52,7 @@ private:
     void takeLanes(std::uint32_t collective);                                        // once they have
     std::span<const std::uint32_t> membersOf(const std::uint32_t& collective) const; // itself where it meets none
     Nanos runOps(std::uint32_t op, int rank, Nanos begin);                           // it, or its pair; their end
-    Nanos runAny(std::uint32_t op, int rank, Nanos begin);                           // until when the list is busy
+    Nanos runAny(std::uint32_t op, int rank, Nanos now, Nanos begin);                // until when the list is busy
     void awaitInputs(std::uint32_t op, int rank, std::size_t count);
     void tellWaiting(int rank);
     bool lanesAreShared() const; // by collectives of several ranks: then runInTime()
@@ -89,7 +89,7 @@ private:
         std::vector<std::uint32_t> reduced;
     };
     std::vector<Beside> m_beside;
-    std::map<std::pair<int, Resource>, Nanos> m_apart; // by rank and resource beside compute: until when it is taken
+    std::map<std::pair<int, Resource>, Nanos> m_apart; // by rank and queue beside compute: until when it is taken
     std::vector<Nanos> m_leaves;                       // by op: when its messages can leave; empty: at its end
     std::vector<std::size_t> m_head;
     std::vector<Nanos> m_clock;

@@ -52,6 +52,7 @@ void StepRun::runInTime()
             const std::size_t count = groupSize(m_schedule, rank, at);
             for (std::uint32_t k = id; k < id + count; ++k) there = inputsThere(k, rank, next.time) && there;
             if (!there) return awaitInputs(id, rank, count);
+            if (runsApart(ops[at].kind)) next.time = m_clock[r]; // the list does not wait for its start
         }
         expected[r] = 1;
         moments.push(next);
@@ -85,7 +86,9 @@ void StepRun::runInTime()
                 const std::size_t count = groupSize(m_schedule, now.rank, at);
                 if (runMessages(now.rank, at, count, m_clock[r])) m_head[r] += count;
             } else {
-                m_clock[r] = runAny(id, now.rank, now.time);
+                Nanos begin = now.time;
+                if (runsApart(m_schedule.order[r][at].kind)) inputsThere(id, now.rank, begin);
+                m_clock[r] = runAny(id, now.rank, now.time, begin);
                 for (std::uint32_t k = id; k < id + groupSize(m_schedule, now.rank, at); ++k) {
                     ++m_head[r];
                     if (m_leaves.empty())

@@ -44,7 +44,7 @@ LoweredFigures loweredFigures(const LoweredRequest& request)
     LoweredFigures out;
     CostModel costs = request.costs;
     if (request.latency >= 0) {
-        costs.links = Links{{}, {}, costs.links.collectives};
+        costs.links = Links{{}, {}, costs.links.collectives, costs.links.copies};
         costs.links.all.latency =
             std::llround(request.latency * static_cast<double>(forwardUnit(*request.schedule, costs)));
     }

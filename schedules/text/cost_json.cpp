@@ -77,12 +77,27 @@ struct CostReader {
     {
         Link out;
         out.latency = integerAt(json, "latency_ns", path, 0);
-        if (const auto found = json.find("bytes_per_second"); found != json.end()) {
-            if (!found->is_number() || found->get<double>() < 0)
-                wrong(path + ".bytes_per_second", "a number of 0 or more is expected");
-            else
-                out.bytesPerSecond = found->get<double>();
-        }
+        out.bytesPerSecond = speedAt(json, "bytes_per_second", path);
+        return out;
+    }
+    double speedAt(const Json& json, const char* key, const std::string& path)
+    {
+        const auto found = json.find(key);
+        if (found == json.end()) return 0;
+        if (found->is_number() && found->get<double>() >= 0) return found->get<double>();
+        wrong(path + "." + key, "a number of 0 or more is expected");
+        return 0;
+    }
+    Copies copies(const Json& json, const std::string& path)
+    {
+        Copies out;
+        if (!object(json, path, {"out_bytes_per_second", "in_bytes_per_second", "latency_ns", "duplex"})) return out;
+        out.outBytesPerSecond = speedAt(json, "out_bytes_per_second", path);
+        out.inBytesPerSecond = speedAt(json, "in_bytes_per_second", path);
+        out.latency = integerAt(json, "latency_ns", path, 0);
+        const Json duplex = json.value("duplex", Json("half"));
+        out.fullDuplex = duplex == Json("full");
+        if (!out.fullDuplex && duplex != Json("half")) wrong(path + ".duplex", "half or full is expected");
         return out;
     }
     StageMemory memory(const Json& json, const std::string& path)
@@ -200,6 +215,13 @@ std::string writeCostsJson(const CostModel& costs)
     }
     out["link_overrides"] = overrides;
     if (costs.links.collectives != ResourceUse::Compute) out["collectives"] = toText(costs.links.collectives);
+    if (const Copies& copies = costs.links.copies; copies != Copies{}) {
+        Json& entry = out["copies"];
+        entry = {{"out_bytes_per_second", copies.outBytesPerSecond},
+                 {"in_bytes_per_second", copies.inBytesPerSecond},
+                 {"latency_ns", copies.latency}};
+        if (copies.fullDuplex) entry["duplex"] = "full";
+    }
     if (costs.sharding.level != ShardLevel::None) out["sharding"] = toText(costs.sharding);
     if (costs.sharding.bucket > 0) out["bucket_bytes"] = costs.sharding.bucket;
     if (costs.replicas != 1) out["replicas"] = costs.replicas;
@@ -255,7 +277,7 @@ Result<CostModel> readCostsJson(const std::string& text)
                                           "slice_lengths",  "jitter",           "jitter_seed",
                                           "pairs",          "microbatches",     "layers",
                                           "collectives",    "sharding",         "bucket_bytes",
-                                          "replicas",       "microbatch_sizes"}))
+                                          "replicas",       "microbatch_sizes", "copies"}))
         return tl::unexpected(in.error);
     if (json.value("format", Json()) != Json(format))
         return fail(ErrorCode::Unreadable, fmt::format("costs: format is not \"{}\"", format));
@@ -264,7 +286,7 @@ Result<CostModel> readCostsJson(const std::string& text)
         return fail(ErrorCode::Unreadable,
                     fmt::format("costs: version {} is unknown, 1 or {} expected", written.dump(), version));
     for (const char* key : {"jitter", "jitter_seed", "pairs", "microbatches", "layers", "collectives", "sharding",
-                            "bucket_bytes", "replicas", "microbatch_sizes"})
+                            "bucket_bytes", "replicas", "microbatch_sizes", "copies"})
         if (written == 1 && json.contains(key))
             in.wrong(key, fmt::format("version {} of the format has it, this is 1", version));
     CostModel out;
@@ -361,6 +383,7 @@ Result<CostModel> readCostsJson(const std::string& text)
         else
             in.wrong("collectives", "compute, beside or shared is expected");
     }
+    if (const auto copies = json.find("copies"); copies != json.end()) out.links.copies = in.copies(*copies, "copies");
     if (const auto sharding = json.find("sharding"); sharding != json.end()) {
         auto read = parseSharding(sharding->is_string() ? sharding->get<std::string>() : std::string());
         if (read)

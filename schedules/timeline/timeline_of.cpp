@@ -182,7 +182,9 @@ Result<std::shared_ptr<const Timeline>> timelineOf(const Schedule& schedule, con
             // The first op of an overlapped pair holds or frees its memory before the second frees its own.
             const bool overlapped = schedule.isPaired(r, i) && !isRecompute(list[i].kind);
             const Nanos end = result.end[id];
-            const Nanos changed = overlapped ? end - (end - result.start[id] + 1) / 2 : end;
+            const Nanos changed = overlapped                               ? end - (end - result.start[id] + 1) / 2
+                                  : changesActivationAtStart(list[i].kind) ? result.start[id]
+                                                                           : end;
             for (int k = 0; k < list[i].count; ++k) {
                 MemoryEvent event;
                 event.time = changed;

@@ -3,7 +3,6 @@
 #include <QtTest>
 
 #include "schedules/check/checked_schedule.h"
-#include "schedules/check/without_effect.h"
 #include "schedules/execute/buffering.h"
 #include "schedules/execute/deadlock.h"
 #include "schedules/execute/deadlock_text.h"
@@ -285,13 +284,11 @@ private slots:
         QVERIFY(nearest && nearest->diff.distance() > 0);
         QCOMPARE((*findSchedule(nearest->name))->make({2, 2, 1})->weights, WeightRule::Synchronous);
     }
-    void offloadSaysThatItDoesNothing()
+    void offloadMovesActivations()
     {
         const Schedule lists = listsOf("offload");
         QVERIFY(validate(lists).valid());
-        QVERIFY(withoutEffect(lists).starts_with("its 2 OFFLOAD and 2 RELOAD ops move nothing: "));
-        QCOMPARE(withoutEffect(listsOf("gathers")), std::string());
-        QCOMPARE(activationPeaks(lists, CostModel::uniform(lists))[0], 4 * activationShare);
+        QVERIFY(activationPeaks(lists, CostModel::uniform(lists))[0] < 4 * activationShare);
     }
     void skipConnections()
     {

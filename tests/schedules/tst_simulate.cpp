@@ -62,6 +62,7 @@ Reference sweep(const Schedule& s, const CostModel& costs)
             for (std::size_t i = head[r]; i < head[r] + count; ++i) {
                 const Op& op = s.order[r][i];
                 for (const Need& need : ruleOf(op.kind).needs) {
+                    if (need.ifThere) continue;
                     const Nanos at = arrival(op, need, rank);
                     ready = ready && at >= 0;
                     begin = std::max(begin, at);

@@ -16,7 +16,7 @@ inline ExtraKind backwardElsewhere()
     row.plural = "backwards elsewhere";
     row.busy = false; // not of the rank's time
     row.notInPyTorch = "a backward elsewhere";
-    return ExtraKind(row, {Lane::Compute, "away", LaneUse::Beside, "elsewhere", 3});
+    return ExtraKind(row, {Lane::Compute, "away", LaneUse::Beside, "elsewhere", 5});
 }
 
 // The schedule with that kind in place of the backwards of its last stage.

@@ -17,7 +17,6 @@
 
 #include "schedules/base/folder.h"
 #include "schedules/base/release_items.h"
-#include "schedules/check/without_effect.h"
 #include "traces/foreign/archive.h"
 #include "traces/foreign/byte_source.h"
 #include "traces/foreign/export_groups.h"
@@ -570,7 +569,6 @@ Result<ImportResult> importTraces(const std::vector<std::string>& words, const I
             one.recognised = schedule.name == one.run.info.name ? "" : schedule.name;
             one.ops = static_cast<std::int64_t>(schedule.opCount());
             one.notes.emplace_back("an order without times: simulated with unit costs");
-            if (std::string idle = withoutEffect(schedule); !idle.empty()) one.notes.push_back(std::move(idle));
             out.runs.push_back(std::move(one));
             continue;
         }

@@ -54,32 +54,12 @@ Bytes oneHeld(const Schedule& schedule, const CostModel& costs)
 
 } // namespace
 
-bool isPlainNumber(const std::string& text)
-{
-    return text.find_first_not_of("0123456789.") == std::string::npos &&
-           text.find_first_of("0123456789") != std::string::npos;
-}
-
 Result<std::optional<Bytes>> readMemoryLimit(const std::string& text, const CostModel& costs)
 {
     if (text.empty()) return std::optional<Bytes>();
-    if (!costs.knowsActivations())
-        return fail(ErrorCode::Usage, fmt::format("--memory-limit {}: these costs have no sizes of activations", text),
-                    "add stage_bytes to the costs, or use costs of a run that recorded memory");
-    if (isPlainNumber(text)) {
-        if (costs.memoryUnit == 1)
-            return fail(ErrorCode::Usage, fmt::format("--memory-limit {}: these costs count bytes", text),
-                        "write a size such as 64MB");
-        STAGEWRIGHT_TRY(auto number, plainNumber(text));
-        return std::optional<Bytes>(static_cast<Bytes>(number * static_cast<double>(costs.memoryUnit)));
-    }
-    auto bytes = parseBytes(text);
-    if (!bytes) return tl::unexpected(std::move(bytes.error()).with("--memory-limit"));
-    if (costs.memoryUnit != 1)
-        return fail(ErrorCode::Usage,
-                    fmt::format("--memory-limit {}: unit costs count microbatch-activations, not bytes", text),
-                    "write a plain number such as 4, or use measured costs (--costs-from FILE#RUN)");
-    return std::optional<Bytes>(*bytes);
+    auto cap = parseActivations(text, costs);
+    if (!cap) return tl::unexpected(std::move(cap.error()).with(fmt::format("--memory-limit {}", text)));
+    return std::optional<Bytes>(*cap);
 }
 
 namespace {

@@ -13,8 +13,6 @@
 
 namespace stagewright {
 
-bool isPlainNumber(const std::string& text);
-
 // Microbatch-activations as a plain number where costs count in units, bytes with a suffix ("64MB") where they count
 // bytes; mixing the two is a Usage error with the remedy. Empty text: no limit.
 Result<std::optional<Bytes>> readMemoryLimit(const std::string& text, const CostModel& costs);

@@ -18,6 +18,7 @@
 #include "app/cli/text/predictions.h"
 #include "app/cli/text/run_json.h"
 #include "schedules/base/text.h"
+#include "schedules/execute/simulate.h"
 #include "schedules/text/draw_text.h"
 #include "traces/report/run_document.h"
 #include "traces/report/table_document.h"
@@ -49,6 +50,16 @@ Result<std::vector<Bytes>> readLimits(const std::string& text, const CostModel& 
     for (int rank = 0; !given.empty() && rank < schedule.ranks; ++rank)
         out.push_back(given[given.size() == 1 ? 0 : static_cast<std::size_t>(rank) % pipeline]);
     return out;
+}
+
+// What OFFLOADs have moved to the host, at most.
+void addHost(document::Document& document, const std::vector<Bytes>& peaks)
+{
+    if (peaks.empty()) return;
+    document::Figure figure{.key = "peak_on_host", .title = "Peak on the host", .kind = ColumnKind::Size};
+    figure.value = static_cast<double>(*std::max_element(peaks.begin(), peaks.end()));
+    figure.byRank.assign(peaks.begin(), peaks.end());
+    document.add().add(std::move(figure));
 }
 
 struct SimulateChoice {
@@ -150,6 +161,7 @@ Result<int> runSimulate(const SimulateChoice& options, Session& session)
     if (replicas.shared)
         document.sections.push_back(
             tableSection(reportTable(*findAnalysis("collectives"), *context), "collectives", mostCollectiveRows));
+    if (const auto result = simulate(*schedule, costs, chosen.channels)) addHost(document, result->peakOnHost);
     document.sections.push_back(whatIfSection(answers));
     if (session.json) {
         Json object = documentJson(std::move(document));

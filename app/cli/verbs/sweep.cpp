@@ -14,7 +14,6 @@
 #include "app/cli/text/run_json.h"
 #include "schedules/base/hashing.h"
 #include "schedules/base/text.h"
-#include "schedules/check/without_effect.h"
 #include "schedules/heuristic/building_block.h"
 #include "schedules/library/registry.h"
 #include "schedules/survey/sweep.h"
@@ -144,9 +143,6 @@ Result<Grid> gridOf(const SweepChoice& options)
         for (const ScheduleInfo& info : allSchedules()) names.emplace_back(info.name);
     for (const std::string& name : names) {
         STAGEWRIGHT_TRY(auto source, sourceOf(name));
-        if (source.schedule)
-            if (const std::string idle = withoutEffect(*source.schedule); !idle.empty())
-                grid.notes.push_back(fmt::format("{}: {}", name, idle));
         grid.sources.push_back(std::move(source));
     }
     std::vector<std::string> costs = options.costs;

@@ -11,7 +11,6 @@
 #include "app/cli/text/figures.h"
 #include "app/cli/text/run_json.h"
 #include "schedules/check/validate.h"
-#include "schedules/check/without_effect.h"
 #include "schedules/library/registry.h"
 #include "schedules/text/csv.h"
 #include "schedules/text/diff.h"
@@ -65,8 +64,6 @@ Result<int> runValidate(const ValidateChoice& options, Session& session)
 {
     const SetupSources sources = sourcesOf(session);
     STAGEWRIGHT_TRY(auto schedule, given(options, sources));
-    if (const std::string idle = withoutEffect(schedule); !idle.empty())
-        session.note(fmt::format("{}: {}", options.file, idle));
 
     STAGEWRIGHT_TRY(auto chosen, chooseLowering(schedule, options.setup, sources));
     const Validation validation = validate(chosen.schedule, chosen.channels);

@@ -13,7 +13,6 @@
 #include "app/ui/workspace/deadlock.h"
 #include "app/ui/workspace/settings_change.h"
 #include "app/ui/workspace/workspace.h"
-#include "schedules/check/without_effect.h"
 #include "schedules/execute/deadlock.h"
 #include "schedules/heuristic/building_block.h"
 #include "schedules/library/registry.h"
@@ -272,8 +271,6 @@ void FilesController::openOrder(const Schedule& schedule, const QString& path)
     remember(path);
     emit m_workspace.scheduleOpened(path);
     m_workspace.shown().showRun(m_workspace.library()->addSimulated(std::move(*run)));
-    if (const std::string idle = withoutEffect(schedule); !idle.empty())
-        m_workspace.banner()->showNote(u"%1: %2"_s.arg(QFileInfo(path).fileName(), QString::fromStdString(idle)));
 }
 
 QStringList FilesController::recentFiles() const
