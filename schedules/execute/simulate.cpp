@@ -82,6 +82,16 @@ std::vector<Nanos> durationsOf(const Schedule& schedule, const CostModel& costs)
     return out;
 }
 
+Nanos activationChangesAt(const Schedule& schedule, const SimResult& result, int rank, std::size_t position)
+{
+    const std::size_t id = result.indexOf(rank, position);
+    const OpKind kind = schedule.order[static_cast<std::size_t>(rank)][position].kind;
+    if (changesActivationAtStart(kind)) return result.start[id];
+    const Nanos end = result.end[id];
+    const bool overlapped = schedule.isPaired(rank, position) && !isRecompute(kind);
+    return overlapped ? end - (end - result.start[id] + 1) / 2 : end;
+}
+
 namespace {
 
 bool hasCopies(const Schedule& schedule)
@@ -113,10 +123,9 @@ TierPeaks peaksInTime(const Schedule& schedule, const SimResult& result, const A
             Bytes delta = 0;
             for (int k = 0; k < ops[i].count; ++k) delta += rule.deltaOf(ops[i], k);
             if (delta == 0) continue;
-            const bool start = changesActivationAtStart(ops[i].kind);
-            changes.push_back({start ? result.start[id] : result.end[id], delta, 0});
-            // on the other side at the other end
-            if (isCopy(ops[i].kind)) changes.push_back({start ? result.end[id] : result.start[id], 0, -delta});
+            changes.push_back({activationChangesAt(schedule, result, static_cast<int>(r), i), delta, 0});
+            if (isCopy(ops[i].kind)) // on the other side at the other end
+                changes.push_back({isReload(ops[i].kind) ? result.end[id] : result.start[id], 0, -delta});
         }
         const auto highest = [&](Bytes Change::*tier) {
             std::sort(changes.begin(), changes.end(), [&](const Change& a, const Change& b) {

@@ -23,6 +23,9 @@ SimResult simulateRelaxed(const Schedule& schedule, const CostModel& costs);
 // Rank-major: what place() takes. With microbatches' own durations, pairs' own (each op its part, so that both come to
 // it) and jitter (of step 0).
 std::vector<Nanos> durationsOf(const Schedule& schedule, const CostModel& costs);
+// When a rank's op changes what it holds of activations: at its end, or at its start where its kind says so. The first
+// op of an overlapped pair does halfway through, before the second one changes its own.
+Nanos activationChangesAt(const Schedule& schedule, const SimResult& result, int rank, std::size_t position);
 std::vector<Bytes> activationPeaks(const Schedule& schedule, const CostModel& costs); // by rank
 
 // Headline figures; the formulas are in docs/numbers.md.

@@ -104,7 +104,7 @@ void StepPlan::addInputs()
                     add({});
                 else if (!own && lowered && isCompute(op.kind))
                     add({part.message, true, 0});
-                else if (!own)
+                else if (!own || runsApart(this->op(part.producer).kind)) // which its list does not wait for
                     add({part.producer, false, 0});
                 return true;
             };

@@ -179,12 +179,7 @@ Result<std::shared_ptr<const Timeline>> timelineOf(const Schedule& schedule, con
             collectives = collectives || laneOf(list[i], costs) != Lane::Compute;
             if (lowered) spans[id] = own[i];
             if (isCollective(list[i].kind)) continue;
-            // The first op of an overlapped pair holds or frees its memory before the second frees its own.
-            const bool overlapped = schedule.isPaired(r, i) && !isRecompute(list[i].kind);
-            const Nanos end = result.end[id];
-            const Nanos changed = overlapped                               ? end - (end - result.start[id] + 1) / 2
-                                  : changesActivationAtStart(list[i].kind) ? result.start[id]
-                                                                           : end;
+            const Nanos changed = activationChangesAt(schedule, result, r, i);
             for (int k = 0; k < list[i].count; ++k) {
                 MemoryEvent event;
                 event.time = changed;
