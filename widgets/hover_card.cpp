@@ -3,11 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "widgets/literals.h"
+#include "widgets/sentence.h"
 #include <QFontMetricsF>
 #include <QPainter>
-#include <QRegularExpression>
-
-#include "widgets/literals.h"
 
 namespace stagewright {
 
@@ -18,13 +17,6 @@ constexpr double titleHeight = 30;
 constexpr double rowHeight = 20;
 constexpr double noteWidth = 250;
 constexpr double shadow = 6;
-
-// Names of kernels are words longer than a card: lines may end behind their punctuation, too.
-QString breakable(QString note)
-{
-    static const QRegularExpression places(u"(::|[,<(_])(?=\\S)"_s);
-    return note.replace(places, u"\\1\u200b"_s);
-}
 
 QRectF noteRect(const QString& note, double width)
 {

@@ -27,6 +27,44 @@ QString shownTip(const QString& text)
     return Qt::mightBeRichText(shown) ? Qt::convertFromPlainText(shown) : shown;
 }
 
+QString breakable(const QString& text)
+{
+    constexpr qsizetype longWord = 20, longStretch = 28;
+    static const QRegularExpression places(u"(::|[,<>(_/.&-])(?=[^\\s\\x{200b}])"_s);
+    QStringList words;
+    for (QString word : text.split(u' ')) {
+        if (word.size() >= longWord) word.replace(places, u"\\1\u200b"_s);
+        qsizetype stretch = 0;
+        for (qsizetype i = 0; i < word.size(); ++i) {
+            stretch = word[i] == QChar(0x200b) ? 0 : stretch + 1;
+            if (stretch == longStretch && i + 1 < word.size() && word[i + 1] != QChar(0x200b)) {
+                word.insert(++i, QChar(0x200b));
+                stretch = 0;
+            }
+        }
+        words << word;
+    }
+    return words.join(u' ');
+}
+
+QString inLines(const QString& text)
+{
+    constexpr qsizetype most = 70;
+    QStringList lines;
+    for (const QString& line : text.split(u'\n')) {
+        QString now;
+        for (const QString& word : line.split(u' ')) {
+            if (!now.isEmpty() && now.size() + 1 + word.size() > most) {
+                lines << now;
+                now.clear();
+            }
+            now += (now.isEmpty() ? QString() : u" "_s) + word;
+        }
+        lines << now;
+    }
+    return lines.join(u'\n');
+}
+
 QString wholeQuantities(QString text)
 {
     static const QRegularExpression quantity(

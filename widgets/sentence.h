@@ -24,6 +24,11 @@ QString shownName(const QString& text);
 QString shownTip(const QString& text);
 inline QString sentence(std::string_view text) { return sentence(qtText(text)); }
 inline QString sentence(const std::string& text) { return sentence(std::string_view(text)); }
+// Names of files and kernels are words longer than a line: it may end behind their punctuation, and in what is longer
+// still without any. By characters of no width, which copied tables are without.
+QString breakable(const QString& text);
+// For a tooltip, which Qt shows on one line as long as the text: lines of at most some seventy characters.
+QString inLines(const QString& text);
 QString kindName(const KindTraits& rule); // by its title and text: "Input gradient (I)"
 
 // A number and its unit stay on one line: "3.2 ms" with a space that does not break. Copied tables have plain spaces

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include <QFile>
 #include <QFontDatabase>
 #include <QGuiApplication>
 
@@ -247,13 +248,36 @@ QPalette Theme::palette() const
     return p;
 }
 
+// The font without contextual alternates, which draw the x of "128x32" as ×: names of kernels and files stay as they are.
+// The feature gets a tag that nobody asks for. A file of another form comes back as it is.
+static QByteArray plainLetters(QFile&& file)
+{
+    if (!file.open(QIODevice::ReadOnly)) return {};
+    QByteArray font = file.readAll();
+    const auto number = [&font](qsizetype at, int bytes) {
+        qsizetype out = 0;
+        for (qsizetype i = at; i < at + bytes; ++i)
+            out = out * 256 + (i < font.size() ? static_cast<unsigned char>(font[i]) : 0);
+        return out;
+    };
+    for (qsizetype table = 0; table < number(4, 2); ++table) {
+        const qsizetype entry = 12 + 16 * table;
+        if (font.mid(entry, 4) != "GSUB") continue;
+        const qsizetype features = number(entry + 8, 4) + number(number(entry + 8, 4) + 6, 2);
+        for (qsizetype k = 0; k < number(features, 2); ++k)
+            if (const qsizetype tag = features + 2 + 6 * k; font.mid(tag, 4) == "calt") font.replace(tag, 4, "cal0");
+    }
+    return font;
+}
+
 QString loadFonts()
 {
     static const QString family = [] {
         initFontResource();
         QString found;
         for (const char* file : {"Inter-Regular.otf", "Inter-Medium.otf", "Inter-SemiBold.otf"}) {
-            const int id = QFontDatabase::addApplicationFont(u":/stagewright/fonts/"_s + QLatin1String(file));
+            const int id = QFontDatabase::addApplicationFontFromData(
+                plainLetters(QFile(u":/stagewright/fonts/"_s + QLatin1String(file))));
             const QStringList families = id < 0 ? QStringList() : QFontDatabase::applicationFontFamilies(id);
             if (found.isEmpty() && !families.isEmpty()) found = families.front();
         }

@@ -14,7 +14,8 @@ namespace {
 
 constexpr ScheduleParameter bfsParameters[] = {{"order", "ascending", "ascending|descending",
                                                 "order of the microbatches in the backwards of a stage: ascending as "
-                                                "the author runs it, descending as PyTorch does"}};
+                                                "the author runs it, descending as PyTorch does",
+                                                "2", "descending=descending order"}};
 
 int chunksOf(const Shape& shape) { return shape.chunks > 0 ? shape.chunks : 2; }
 

@@ -27,12 +27,14 @@ namespace stagewright::library {
 namespace {
 
 constexpr ScheduleParameter chimeraParameters[] = {
-    {"f", "1", "whole", "pairs of pipelines; a divisor of half the ranks; 2f copies of the weights"},
+    {"f", "1", "whole", "pairs of pipelines; a divisor of half the ranks; 2f copies of the weights", "2", "{} pairs"},
     {"join", "direct", "direct|doubling|halving",
-     "what balances B = 2F: nothing, forwards over two microbatches, or backwards over half microbatches"},
+     "what balances B = 2F: nothing, forwards over two microbatches, or backwards over half microbatches", "2",
+     "doubling=doubled forwards|halving=halved backwards"},
     {"sync", "end", "end|eager|eager-opt",
      "when copies' gradients are summed: after the step, after a copy's last backward, or only there if idle slots "
-     "follow"}};
+     "follow",
+     "2", "eager=eager sums|eager-opt=eager sums in idle slots"}};
 
 enum class Join {
     Direct,

@@ -50,15 +50,20 @@ void appendConcatenatedWeightGrads(std::vector<Op>& ops, int stage, int first, i
 // optimizer=rank: an Optimizer op for each of a rank's stages at the end of its list, so that no barrier ends the step
 // (post-validation of the zero-bubble paper, section 4).
 inline constexpr ScheduleParameter optimizerParameter{
-    "optimizer", "barrier", "barrier|rank",
-    "barrier: all ranks step together; rank: each rank steps its stages at the end of its list, validated afterwards"};
+    "optimizer",
+    "barrier",
+    "barrier|rank",
+    "barrier: all ranks step together; rank: each rank steps its stages at the end of its list, validated afterwards",
+    "2",
+    "rank=optimizer by rank"};
 inline constexpr ScheduleParameter optimizerParameters[] = {optimizerParameter};
 void appendOptimizers(Schedule& schedule, const Shape& shape);
 
 // The parameter of all schedules that are made of building blocks.
 inline constexpr ScheduleParameter reorderParameter{
-    "reorder", "yes", "yes|no",
-    "move passes at both ends into idle time without raising the peak; no: the repeated block as it is"};
+    "reorder", "yes",
+    "yes|no",  "move passes at both ends into idle time without raising the peak; no: the repeated block as it is",
+    "2",       "no=the block as it is"};
 
 // The remedy where works(ranks, microbatches) does not hold: the nearest microbatches for which it does on these ranks,
 // else the nearest ranks, with other microbatches where it needs them. "the nearest that work are 2 and 4 ranks", "the

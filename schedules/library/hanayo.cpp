@@ -18,7 +18,8 @@ namespace stagewright::library {
 namespace {
 
 constexpr ScheduleParameter hanayoParameters[] = {
-    {"waves", "1", "whole", "waves that a microbatch runs through the ranks: 2 × waves stages per rank"}};
+    {"waves", "1", "whole", "waves that a microbatch runs through the ranks: 2 × waves stages per rank", "2",
+     "{} waves"}};
 
 // The ranks in steps of one chunk forward. Microbatches pass a stage in order, so counts are the whole state.
 class Race {

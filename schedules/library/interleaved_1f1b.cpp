@@ -26,7 +26,7 @@ constexpr ScheduleParameter interleaved1f1bParameters[] = {
     {"group", "auto", "auto|whole",
      "microbatches per group, from the ranks to all of them; the last group has what is left; auto: m / max(1, "
      "floor(m/p))",
-     "8"}};
+     "8", "groups of {}"}};
 
 // Whether groups of q can end for sure: none is smaller than the pipeline.
 bool fillsPipeline(int p, int m, int q) { return q >= p && (m % q == 0 || m % q >= p); }

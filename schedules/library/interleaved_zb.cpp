@@ -20,9 +20,10 @@ namespace {
 
 constexpr ScheduleParameter interleavedZbParameters[] = {
     {"group", "auto", "auto|whole",
-     "microbatches per group, from half the ranks to all of them; auto: m / max(1, floor(m/p))"},
+     "microbatches per group, from half the ranks to all of them; auto: m / max(1, floor(m/p))", "2", "groups of {}"},
     {"w", "late", "late|now",
-     "late: weight gradients fill bubbles once r backwards are done; now: each directly after its input gradient"},
+     "late: weight gradients fill bubbles once r backwards are done; now: each directly after its input gradient", "2",
+     "now=W at once"},
     optimizerParameter};
 
 Result<int> groupOf(const Shape& shape)

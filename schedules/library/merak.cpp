@@ -18,7 +18,8 @@ namespace {
 
 constexpr ScheduleParameter merakParameters[] = {
     {"variant", "full", "pre|full",
-     "pre: recomputation before the gradient arrives; full: also an earlier forward on the last rank but one"}};
+     "pre: recomputation before the gradient arrives; full: also an earlier forward on the last rank but one", "2",
+     "pre=early recomputation only"}};
 
 bool keepsActivations(int p, int m, int rank, int microbatch, bool full)
 {

@@ -201,6 +201,18 @@ Result<Wanted> wantedOf(std::string_view name, const Shape& shape)
 
 } // namespace
 
+// "doubled forwards", "4 waves"; "": it has no words.
+static std::string wordsOf(const ScheduleParameter& parameter, std::string_view value)
+{
+    for (const std::string_view form : split(parameter.words, "|")) {
+        if (const std::size_t place = form.find("{}"); place != std::string_view::npos)
+            return std::string(form.substr(0, place)) + shownText(value) + std::string(form.substr(place + 2));
+        const auto [of, said] = keyValueOf(form);
+        if (of == value && said) return std::string(*said);
+    }
+    return {};
+}
+
 std::string shownTitle(std::string_view asked)
 {
     const std::size_t end = asked.find_first_of(" :");
@@ -208,7 +220,15 @@ std::string shownTitle(std::string_view asked)
     if (!found) return shownText(asked);
     const std::string_view title = (*found)->title;
     std::string out(title.substr(0, title.find(" (")));
-    if (end != std::string_view::npos) out += " " + shownText(asked.substr(end + 1));
+    if (end == std::string_view::npos) return out;
+    if (asked[end] == ' ') return out + " " + shownText(asked.substr(end + 1));
+    for (const std::string_view part : split(asked.substr(end + 1), ":")) {
+        const auto [key, value] = keyValueOf(part);
+        std::string said;
+        for (const ScheduleParameter& parameter : (*found)->parameters)
+            if (parameter.name == key && value) said = wordsOf(parameter, *value);
+        out += said.empty() ? " " + shownText(part) : ", " + said;
+    }
     return out;
 }
 

@@ -25,6 +25,8 @@ struct ScheduleParameter {
                                // "whole" stands for a whole number from 1 and "real" for a number ≥ 0: "auto|whole"
     std::string_view meaning;  // "how units of p microbatches are joined"
     std::string_view shown = "2"; // the whole number that pages and tests try
+    // how titles say a value: "doubling=doubled forwards|halving=halved backwards", or "{} waves" of a number
+    std::string_view words = {};
 };
 
 struct ScheduleInfo {
@@ -49,7 +51,7 @@ std::span<const ScheduleInfo> allSchedules(); // in the order of schedules.def
 // Case-insensitive, accepts aliases; an unknown name's error lists the valid ones and the nearest.
 Result<const ScheduleInfo*> findSchedule(std::string_view name);
 Result<const ScheduleInfo*> scheduleInfoOf(std::string_view asked); // of "zb-h1" or "bfs:order=descending"
-// As figures and tables name it: "ZB-H1" of "zb-h1", "BFS order=descending" of "bfs:order=descending"; other names as they
+// As figures and tables name it: "ZB-H1" of "zb-h1", "BFS, descending order" of "bfs:order=descending"; other names as they
 // may be shown (schedules/base/shown_text.h).
 std::string shownTitle(std::string_view asked);
 // Makes "zb-h1" or "bfs:order=descending" for a shape. Constraints not met: an error naming the nearest shape that

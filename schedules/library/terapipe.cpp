@@ -20,13 +20,14 @@ namespace stagewright::library {
 namespace {
 
 constexpr ScheduleParameter terapipeParameters[] = {
-    {"base", "gpipe", "gpipe|1f1b", "the order of slices: all forwards first, or one forward, one backward"},
+    {"base", "gpipe", "gpipe|1f1b", "the order of slices: all forwards first, or one forward, one backward", "2",
+     "1f1b=over 1F1B"},
     {"slices", "auto", "auto|whole",
-     "slices of a sequence: auto, by the dynamic program; a number: that many equal ones"},
-    {"tokens", "16", "whole", "tokens of a sequence that the dynamic program cuts"},
-    {"start", "2", "real", "time of a slice without its tokens"},
-    {"token", "1", "real", "time per token"},
-    {"context", "0.125", "real", "time per pair of a token and one it attends to"}};
+     "slices of a sequence: auto, by the dynamic program; a number: that many equal ones", "2", "{} slices"},
+    {"tokens", "16", "whole", "tokens of a sequence that the dynamic program cuts", "2", "{} tokens"},
+    {"start", "2", "real", "time of a slice without its tokens", "2", "slices start {}"},
+    {"token", "1", "real", "time per token", "2", "{} a token"},
+    {"context", "0.125", "real", "time per pair of a token and one it attends to", "2", "{} a pair"}};
 
 Result<std::vector<int>> lengthsOf(const Shape& shape)
 {

@@ -13,7 +13,8 @@ namespace {
 
 constexpr ScheduleParameter twoBpParameters[] = {{"w", "cooldown", "cooldown|last",
                                                   "where weight gradients run: one after each input gradient of the "
-                                                  "cool-down and the rest in one op, or all in one op at the end"}};
+                                                  "cool-down and the rest in one op, or all in one op at the end",
+                                                  "2", "last=W last"}};
 
 Result<Schedule> makeTwoBp1f1b(const Shape& shape)
 {

@@ -15,7 +15,8 @@ namespace {
 
 constexpr ScheduleParameter parametersVHalf[] = {
     {"turn", "code", "code|paper",
-     "where the block's spare slot is: at the last turn (authors' program) or at the first (paper)"},
+     "where the block's spare slot is: at the last turn (authors' program) or at the first (paper)", "2",
+     "paper=first turn spare"},
     reorderParameter,
 };
 

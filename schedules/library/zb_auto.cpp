@@ -17,8 +17,10 @@ namespace {
 
 constexpr ScheduleParameter parametersZbAuto[] = {
     {"limit", "1", "real",
-     "microbatches a rank may hold, in multiples of the ranks; a memory cap given with the costs comes first"},
-    {"freed", "0", "real", "part of an activation that the input gradient frees, 0 to 1; W frees the rest"},
+     "microbatches a rank may hold, in multiples of the ranks; a memory cap given with the costs comes first", "2",
+     "cap {} × ranks"},
+    {"freed", "0", "real", "part of an activation that the input gradient frees, 0 to 1; W frees the rest", "2",
+     "I frees {}"},
 };
 
 double limitOf(const Shape& shape)

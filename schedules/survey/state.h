@@ -66,6 +66,8 @@ Plot stateBars(const StateRow& row, const StateQuestion& question);
 // Time and memory of every schedule; cells over the memory are hatched. The ids of its items are row · 4 + stage.
 Plot stateGrid(const std::vector<StateRow>& rows, const StateQuestion& question);
 Plot stateWhole(Plot bars, Plot grid); // both in one, the grid below
+// Why a ZeRO stage holds more than the one before it, which shares less; "": none does.
+std::string whyMoreIsHeld(const StateRow& row, const StateQuestion& question);
 std::string stateText(const StateRow& row, std::size_t level, const StateQuestion& question); // a cell in sentences
 // Memory categories from the axis of a chart up: state first, then what a step needs besides.
 inline constexpr std::array stackedCategories{

@@ -336,9 +336,9 @@ private slots:
         for (const OpKind kind : {OpKind::Forward, OpKind::Backward}) costs.scale(kind, 2, 1.5);
         const Run slow = simulatedRun(*calm.schedule, costs).value();
         const Comparison there = compareRuns(calm, slow).value(), back = compareRuns(slow, calm).value();
-        QVERIFY(mentions(there, {"the ops of rank 2 take longer in B: forwards 1.50×, full backwards 1.50×"}));
+        QVERIFY(mentions(there, {"the ops of rank 2 take longer in B: forwards 1.50× and full backwards 1.50×"}));
         QVERIFY(!mentions(there, {"take longer in A"}));
-        QVERIFY(mentions(back, {"the ops of rank 2 take longer in A: forwards 1.50×, full backwards 1.50×"}));
+        QVERIFY(mentions(back, {"the ops of rank 2 take longer in A: forwards 1.50× and full backwards 1.50×"}));
         QVERIFY(!mentions(back, {"take longer in B"}));
     }
 

@@ -20,6 +20,7 @@
 #include "traces/compare/compare.h"
 #include "traces/fit/executed_run.h"
 #include "traces/fit/residuals.h"
+#include "traces/report/run_document.h"
 #include "traces/run/simulated_run.h"
 
 using namespace stagewright;
@@ -583,6 +584,78 @@ private slots:
         QCOMPARE(byGain.front(), IdleCause::Transfer);
         QVERIFY(byTotal.front() != IdleCause::Transfer);
         QVERIFY(!levers.gainOf(IdleCause::Drain).has_value()); // nothing is about it
+    }
+
+    // A slow rank makes others idle as imbalance and as straggler: its gain counts for the larger of the two only, by
+    // the lever's own figure, and what two levers share is in the report.
+    void aGainCountsOnce()
+    {
+        const Schedule schedule = scheduleFor("1f1b");
+        CostModel costs = samples::unitCosts(schedule);
+        for (const OpKind kind : {OpKind::Forward, OpKind::Backward}) costs.scale(kind, 2, 1.5);
+        LeverSubject subject = leverSubjectOf(StepContext(simulatedRun(schedule, costs).value(), 0)).value();
+        const LeverTable table = [&] {
+            subject.idle = {};
+            subject.idle[static_cast<std::size_t>(IdleCause::Imbalance)] = 100;
+            subject.idle[static_cast<std::size_t>(IdleCause::Straggler)] = 5;
+            return leversOf(subject);
+        }();
+        const Lever* rank = find(table, "rank:2");
+        QVERIFY(rank != nullptr && rank->gain > 0);
+        const Lever* best = table.leverAgainst(IdleCause::Imbalance);
+        QVERIFY(best != nullptr && best->gain >= rank->gain);
+        QCOMPARE(table.gainOf(IdleCause::Imbalance), std::optional(best->gain));
+        QVERIFY(table.leverAgainst(IdleCause::Straggler) == nullptr && !table.gainOf(IdleCause::Straggler));
+        std::vector<std::string> names; // no lever counts for two causes
+        for (std::size_t c = 0; c < idleCauseCount; ++c)
+            if (const Lever* lever = table.leverAgainst(static_cast<IdleCause>(c))) names.push_back(lever->name);
+        std::sort(names.begin(), names.end());
+        QVERIFY(std::adjacent_find(names.begin(), names.end()) == names.end());
+        // the stage that costs more is the rank that takes longer: both levers remove the same
+        QVERIFY(table.together.has_value());
+        const Lever *first = find(table, table.together->first), *second = find(table, table.together->second);
+        QVERIFY(first != nullptr && second != nullptr);
+        QCOMPARE(table.together->gain, *table.simulated - table.together->makespan);
+        QCOMPARE(table.together->shared, first->gain + second->gain - table.together->gain);
+        QVERIFY(table.together->shared > 0 && table.together->gain <= first->gain + second->gain);
+        const Run run = simulatedRun(schedule, costs).value();
+        const auto report = reportOf(run, {.levers = true});
+        QVERIFY(report);
+        std::string text;
+        const document::Section section = leversSection(*report);
+        for (const document::Element& element : section.elements)
+            if (const auto* lines = std::get_if<document::Sentences>(&element))
+                for (const std::string& line : lines->lines) text += line + '\n';
+        QVERIFY2(text.find("both at once shorten the step by") != std::string::npos &&
+                     text.find("that they share") != std::string::npos,
+                 text.c_str());
+    }
+
+    // Of replicas a rank is named as the rows name it.
+    void ranksOfReplicasAreNamedByTheirReplica()
+    {
+        const Schedule both = overReplicas(scheduleFor("1f1b"), 2).value();
+        CostModel costs = samples::unitCosts(both);
+        for (const OpKind kind : {OpKind::Forward, OpKind::Backward}) costs.scaleOnRank(kind, 2, 6, both.placement, 2);
+        const LeverTable table = leversOf(StepContext(simulatedRun(both, costs).value(), 0));
+        const Lever* slow = find(table, "rank:6");
+        QVERIFY(slow != nullptr);
+        QVERIFY2(slow->title.starts_with("replica 1's rank 2 as fast as the others"), slow->title.c_str());
+    }
+
+    // What a lever's order does is what its title says.
+    void theOrderIsNamedForWhatItDoes()
+    {
+        const auto titleFor = [](const char* name) {
+            const Schedule schedule = scheduleFor(name);
+            CostModel costs = samples::unitCosts(schedule);
+            for (const OpKind kind : {OpKind::Forward, OpKind::Backward}) costs.scale(kind, 1, 3);
+            const LeverTable table = leversOf(StepContext(simulatedRun(schedule, costs).value(), 0));
+            const Lever* order = find(table, "order");
+            return order == nullptr ? std::string() : order->title;
+        };
+        QVERIFY2(titleFor("1f1b").ends_with("(the next forwards first)"), titleFor("1f1b").c_str());
+        QVERIFY2(titleFor("gpipe").find("next forwards") == std::string::npos, titleFor("gpipe").c_str());
     }
 
     void slowStepOfARun()

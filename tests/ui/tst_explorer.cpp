@@ -6,6 +6,7 @@
 #include <QImage>
 #include <QProcess>
 #include <QScrollBar>
+#include <QSortFilterProxyModel>
 
 #include <set>
 
@@ -143,6 +144,47 @@ private slots:
             view->form()->setQuestion(view->question().with(ExploreParameter::Microbatches, m));
         QVERIFY(settle(window));
         QCOMPARE(view->rowAt(gpipe)->microbatches, 39);
+    }
+
+    // Under a cap the preview, the button and the table lead with what keeps to it; without one the choice comes back.
+    void aCapLeadsWithWhatFits()
+    {
+        WindowFixture fixture;
+        MainWindow window;
+        ExploreView* view = shown(window);
+        QVERIFY(view != nullptr);
+        QVERIFY(settle(window));
+        const int before = view->selected();
+        QVERIFY(before >= 0);
+        const auto capped = [&](double cap) {
+            view->form()->field(ExploreParameter::Cap)->setValue(cap);
+            QVERIFY(settle(window));
+        };
+        capped(view->rowAt(before)->memoryValue(view->rowAt(before)->peak()) / 2);
+        const SweepRow* now = view->rowAt(view->selected());
+        QVERIFY(now != nullptr && overCap(*now, view->question()).empty());
+        const QAbstractItemModel* table = view->table()->model();
+        bool behind = false; // from the first one over the cap on
+        for (int row = 0; row < table->rowCount(); ++row) {
+            const int source =
+                static_cast<const QSortFilterProxyModel*>(table)->mapToSource(table->index(row, 0)).row();
+            const bool over = !overCap(*view->rowAt(source), view->question()).empty();
+            QVERIFY2(over || !behind || !view->rowAt(source)->good(),
+                     "a schedule within the cap is behind one over it");
+            behind = behind || over;
+        }
+        QVERIFY(behind);
+        capped(0);
+        QCOMPARE(view->selected(), before);
+    }
+
+    // Parameters are words in every title.
+    void titlesAreWords()
+    {
+        for (const std::string& name : exploredSchedules())
+            QVERIFY2(shownTitle(name).find('=') == std::string::npos, shownTitle(name).c_str());
+        QCOMPARE(QString::fromStdString(shownTitle("chimera:f=2:join=doubling")),
+                 QStringLiteral("Chimera, 2 pairs, doubled forwards"));
     }
 
     void pointsArePickedByMouseAndKeyboard()

@@ -42,10 +42,12 @@
 #include "widgets/console/sql_console.h"
 #include "widgets/edit/schedule_editor.h"
 #include "widgets/export/export_dialog.h"
+#include "widgets/memory/memory_view.h"
 #include "widgets/numbers.h"
 #include "widgets/panel/side_panel.h"
 #include "widgets/preferences/preferences.h"
 #include "widgets/search/find_field.h"
+#include "widgets/timeline/timeline_painter.h"
 #include "widgets/timeline/timeline_view.h"
 
 using namespace stagewright;
@@ -686,6 +688,106 @@ private slots:
         for (const char* text : {"Rank 0", "Rank 3", "1F1B", "ZB-H1"})
             QVERIFY2(texts.contains(QLatin1String(text)), text);
         QVERIFY2(!texts.contains(QChar(0x2026)), qPrintable(texts)); // nothing is cut
+    }
+
+    // The labels of the ruler are equally far apart, at any zoom.
+    void theRulerHasNoHoles()
+    {
+        open({"1f1b"});
+        const TimelineView& view = *m_window->workspace().views().timeline;
+        ViewState& state = *m_window->workspace().viewState();
+        const Nanos end = state.extent().end;
+        int labels = 0;
+        for (Nanos part = end; part > end / 3000; part = part * 4 / 5) {
+            state.setVisible({end - part, end - part + part * 9 / 10});
+            QByteArray bytes;
+            QBuffer buffer(&bytes);
+            QVERIFY(buffer.open(QIODevice::WriteOnly));
+            QSvgGenerator generator;
+            generator.setOutputDevice(&buffer);
+            generator.setViewBox(view.rect());
+            QPainter painter(&generator);
+            paintRulerOf(painter, view.scene(), Theme::light());
+            painter.end();
+            std::vector<double> values;
+            for (const QString& line : textsOf(bytes).split(QLatin1Char('\n'))) {
+                bool number = false;
+                const double value =
+                    QString(line.section(QLatin1Char(' '), 0, 0)).remove(QLatin1Char(',')).toDouble(&number);
+                if (number) values.push_back(value);
+            }
+            QVERIFY(values.size() >= 2);
+            for (std::size_t i = 2; i < values.size(); ++i)
+                QVERIFY2(std::abs((values[i] - values[i - 1]) - (values[1] - values[0])) < 1e-6 * (1 + values[i]),
+                         qPrintable(textsOf(bytes)));
+            labels += static_cast<int>(values.size());
+        }
+        QVERIFY(labels > 100);
+    }
+
+    // No entry of the legend is lost at any width: it takes as many lines as it needs, and has their height.
+    void theLegendIsWholeAtAnyWidth()
+    {
+        open({"1f1b", "zb-h1"});
+        Legend* legend = m_window->workspace().views().legend;
+        const QStringList entries = legend->accessibleDescription().split(QStringLiteral(", "));
+        QVERIFY(entries.size() >= 5);
+        for (int width = 240; width <= 1700; width += 20) {
+            legend->setFixedWidth(width);
+            QCOMPARE(legend->heightFor(width), static_cast<double>(legend->minimumHeight()));
+            QByteArray bytes;
+            QBuffer buffer(&bytes);
+            QVERIFY(buffer.open(QIODevice::WriteOnly));
+            QSvgGenerator generator;
+            generator.setOutputDevice(&buffer);
+            const QSize size(width, static_cast<int>(legend->heightFor(width)));
+            generator.setViewBox(QRect(QPoint(), size));
+            QPainter painter(&generator);
+            legend->paintTo(painter, QRectF(QPointF(), size), Theme::light());
+            painter.end();
+            const QString said = textsOf(bytes);
+            for (const QString& entry : entries)
+                QVERIFY2(said.contains(entry), qPrintable(QStringLiteral("%1 at %2").arg(entry).arg(width)));
+        }
+    }
+
+    // Every rank's memory is whole in a picture, however low the view on screen is, or the picture says how many are not
+    // in it.
+    void aPictureHasEveryRanksMemory()
+    {
+        open({"1f1b", "zb-h1"}, {1200, 720});
+        const auto refs = m_window->workspace().runs()->refs();
+        m_window->workspace().feature<RunComparing>()->show({refs[0], refs[1]});
+        QVERIFY(WindowFixture::settle(*m_window));
+        PictureStyle style;
+        style.look = PictureStyle::Look::Paper;
+        style.widthMm = twoColumnsMm;
+        const auto texts = [&] {
+            return textsOf(
+                *pictureBytes(m_window->workspace().feature<ExportController>()->picture(), style, PictureKind::Svg));
+        };
+        const QString said = texts();
+        for (int rank = 0; rank < 4; ++rank) // twice on the timelines, once in the charts
+            QVERIFY2(said.count(QStringLiteral("Rank %1").arg(rank)) >= 3, qPrintable(said));
+        QVERIFY2(!said.contains(QStringLiteral("fullest")), qPrintable(said));
+        MemoryView* memory = m_window->workspace().views().memory;
+        QVERIFY(memory->height() < memory->paintedHeight()); // on screen it scrolls
+        const PictureContent content = m_window->workspace().feature<ExportController>()->picture();
+        QVERIFY(content.parts[1].height(1000) >= memory->paintedHeight());
+        QVERIFY(memory->paintedHeight() >= 4 * 60);
+    }
+
+    void aPictureOfManyRanksSaysWhatIsLeftOut()
+    {
+        m_window = std::make_unique<MainWindow>();
+        QVERIFY(WindowFixture::open(*m_window, {m_fixture->file("many.stagewright", {"1f1b"}, 20, 20)}));
+        PictureStyle style;
+        style.look = PictureStyle::Look::Paper;
+        style.widthMm = twoColumnsMm;
+        const QString said = textsOf(
+            *pictureBytes(m_window->workspace().feature<ExportController>()->picture(), style, PictureKind::Svg));
+        static const QRegularExpression left(QStringLiteral("the ([0-9]+) fullest of 20 ranks"));
+        QVERIFY2(left.match(said).hasMatch(), qPrintable(said));
     }
 
     void aChangeIsTheSameEverywhere()

@@ -332,6 +332,19 @@ private slots:
             QVERIFY(state(3, MemoryCategory::Gathered) > 0);
         }
         QVERIFY(!rows[2].cells[0].good() && !rows[2].cells[0].error.empty());
+        // a stage that shares more and holds more says what grew, and what would help
+        StateRow more = rows[0];
+        more.cells[2] = more.cells[1];
+        more.cells[2].held[static_cast<std::size_t>(MemoryCategory::Buckets)] += Bytes{1} << 30;
+        StateQuestion late = question;
+        late.rules.reduce = ReduceRule::Late;
+        const std::string why = whyMoreIsHeld(more, late);
+        QVERIFY2(why.starts_with("ZeRO 2 holds more against ZeRO 1: ") && why.find("+1.00 GiB") != std::string::npos &&
+                     why.find("reducing after each microbatch") != std::string::npos,
+                 why.c_str());
+        QVERIFY(stateText(more, 2, late).find("against ZeRO 1: ") != std::string::npos);
+        late.rules.reduce = ReduceRule::Microbatch;
+        QVERIFY(whyMoreIsHeld(more, late).find("reducing after each microbatch") == std::string::npos);
         StateView view;
         view.resize(900, 700);
         question.memory = static_cast<double>(rows[0].cells[1].peak()); // nothing shared does not fit

@@ -54,6 +54,24 @@ private slots:
         QCOMPARE(panel.names()->currentRow(), chosen);
     }
 
+    // Of a run without ops it opens on why nothing computes, not on the first table that has rows.
+    void withoutOpsItOpensOnWhyNothingComputes()
+    {
+        auto tables = *tablesOfRun(false);
+        for (ReportTable& table : tables) {
+            const bool device = table.analysis->part == ReportPart::Device;
+            table.unknown = device ? "" : "no range of this trace is known as an op";
+            table.rows.clear();
+            if (device) table.rows.push_back(TableRow(table.columns.size()));
+        }
+        TablesPanel panel;
+        panel.setTables(std::make_shared<const std::vector<ReportTable>>(tables), {});
+        QCOMPARE(panel.names()->currentItem()->text(), QStringLiteral("Why devices do not compute"));
+        QCOMPARE(
+            std::count_if(tables.begin(), tables.end(), [](const ReportTable& table) { return table.analysis->leads; }),
+            1);
+    }
+
     void courseAboveItsTable()
     {
         TablesPanel panel;

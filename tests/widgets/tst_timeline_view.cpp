@@ -5,6 +5,8 @@
 #include <QTest>
 #include <QWheelEvent>
 
+#include <functional>
+
 #include "sample_timelines.h"
 #include "widgets/compare/compare_overlay.h"
 #include "widgets/edit/edit_overlay.h"
@@ -276,6 +278,20 @@ void TestTimelineView::hoverTellsAndMarks()
         Theme::light().text);
     QTest::mouseMove(m_view.get(), QPoint(20, 60));
     QVERIFY(!m_state->hoverTime() && !card->isVisible());
+    // a pointer that rests while the picture moves under it has nothing to say of what it was over
+    const auto moves = {std::function<void()>([this] {
+                            const TimeRange seen = m_state->visible();
+                            m_state->setVisible({seen.begin, seen.begin + seen.duration() / 2});
+                        }),
+                        std::function<void()>([this] { m_view->resize(m_view->size() - QSize(40, 0)); })};
+    for (const auto& move : moves) {
+        QTest::mouseMove(m_view.get(), QPoint(20, 60));
+        QTest::mouseMove(m_view.get(), centre("1I3").toPoint());
+        QVERIFY(card->isVisible() && m_state->hovered().valid());
+        move();
+        QVERIFY(!card->isVisible() && !m_state->hovered().valid());
+        m_state->fitAll();
+    }
 }
 
 void TestTimelineView::idleTimeTellsItsCause()

@@ -5,13 +5,17 @@
 #include <QApplication>
 #include <QFontDatabase>
 #include <QFontMetricsF>
+#include <QGlyphRun>
+#include <QRawFont>
 #include <QRegularExpression>
 #include <QSignalSpy>
 #include <QTest>
+#include <QTextLayout>
 
 #include "traces/report/tables.h"
 #include "widgets/numbers.h"
 #include "widgets/readable.h"
+#include "widgets/sentence.h"
 #include "widgets/style.h"
 #include "widgets/theme.h"
 #include "widgets/timeline/key_map.h"
@@ -39,6 +43,8 @@ private slots:
     void selectionsExclude();
     void keysDecode();
     void everyActionHasAKey();
+    void identifiersStayAsTheyAre();
+    void longNamesBreakAndTipsWrap();
 };
 
 void TestWidgetBasics::fontsAreBundled()
@@ -335,6 +341,41 @@ void TestWidgetBasics::everyActionHasAKey()
             }
         }
     }
+}
+
+// An x between digits is the letter, not a multiplication sign: names of kernels have many.
+void TestWidgetBasics::identifiersStayAsTheyAre()
+{
+    for (const FontRole role : {FontRole::Body, FontRole::Small, FontRole::Strong}) {
+        QTextLayout layout(QStringLiteral("128x32"), fontOf(role));
+        layout.beginLayout();
+        layout.createLine();
+        layout.endLayout();
+        QList<quint32> glyphs;
+        for (const QGlyphRun& run : layout.glyphRuns()) glyphs += run.glyphIndexes();
+        QCOMPARE(glyphs.size(), 6);
+        const QRawFont font = QRawFont::fromFont(fontOf(role));
+        QCOMPARE(glyphs[3], font.glyphIndexesForString(QStringLiteral("x")).front());
+        QVERIFY(glyphs[3] != font.glyphIndexesForString(QStringLiteral("×")).front());
+    }
+}
+
+void TestWidgetBasics::longNamesBreakAndTipsWrap()
+{
+    const QString name = QStringLiteral("void cutlass::Kernel2<cutlass_80_tensorop_s1688gemm_64x64_16x6_nn_align4>"
+                                        "(cutlass_80_tensorop_s1688gemm_64x64_16x6_nn_align4::Params), rank 7");
+    const QString broken = breakable(name);
+    QCOMPARE(QString(broken).remove(QChar(0x200b)), name); // nothing but places to break
+    const QFontMetrics metrics(fontOf(FontRole::Body));
+    for (const QString& part : broken.split(QRegularExpression(QStringLiteral("[ \\x{200b}]"))))
+        QVERIFY2(metrics.horizontalAdvance(part) < 220, qPrintable(part));
+    for (const QString& part : breakable(QString(300, QLatin1Char('W'))).split(QChar(0x200b)))
+        QVERIFY(part.size() <= 28);
+    QCOMPARE(breakable(QStringLiteral("short_name")), QStringLiteral("short_name"));
+    const QString tip = inLines(QStringLiteral("every rank runs what is ready first, and so forth: ").repeated(6));
+    for (const QString& line : tip.split(QLatin1Char('\n'))) QVERIFY2(line.size() <= 70, qPrintable(line));
+    QCOMPARE(QString(tip).replace(QLatin1Char('\n'), QLatin1Char(' ')).simplified().size(),
+             QStringLiteral("every rank runs what is ready first, and so forth: ").repeated(6).simplified().size());
 }
 
 QTEST_MAIN(TestWidgetBasics)

@@ -50,6 +50,7 @@ struct AnalysisInfo {
     bool ofEveryStep = false; // its rows are made from all steps, whichever is asked for: a report must read them all
     ReportPart part = ReportPart::None;
     AnalysisCurves curves = {};
+    bool leads = false; // of runs without ops the one to start with
 };
 
 std::span<const AnalysisInfo* const> allAnalyses();      // in the order of analyses.def

@@ -241,9 +241,15 @@ Result<AnalysisRows> deviceIdleRows(const StepContext& context)
 } // namespace
 
 extern const AnalysisInfo device_idle;
-const AnalysisInfo device_idle{
-    "device_idle",     "Why devices do not compute", deviceIdleColumns, unknownWithoutKernels, deviceIdleRows, false,
-    ReportPart::Device};
+const AnalysisInfo device_idle{"device_idle",
+                               "Why devices do not compute",
+                               deviceIdleColumns,
+                               unknownWithoutKernels,
+                               deviceIdleRows,
+                               false,
+                               ReportPart::Device,
+                               {},
+                               true};
 
 } // namespace analyses
 

@@ -151,7 +151,9 @@ Result<LeverSubject> leverSubjectOf(const StepContext& context)
         if (run.info.provenance != Provenance::Simulated)
             out.behind = whole.length() - listedStep(*run.timeline, step, *run.schedule).length();
     }
+    out.layers = wholesOf(configured(run, "stage_layers")).value_or(std::vector<int>());
     out.bucketing = bucketingOf(run, out);
+    if (context.bubbles()) out.idle = context.bubbles()->byCause;
     return out;
 }
 

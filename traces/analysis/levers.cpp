@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
+#include <numeric>
 #include <set>
 #include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "schedules/base/median.h"
 #include "schedules/base/step_number.h"
@@ -16,9 +19,10 @@
 #include "schedules/messages/messages.h"
 #include "schedules/model/groups.h"
 #include "schedules/model/kinds.h"
+#include "schedules/model/layer_costs.h"
 #include "schedules/model/partial_backward.h"
 #include "schedules/model/shard_rules.h"
-#include "schedules/plan/plan.h"
+#include "schedules/plan/plan_request.h"
 #include "traces/analysis/lever_subject.h"
 #include "traces/analysis/step_context.h"
 #include "traces/step/slow_ranks.h"
@@ -73,6 +77,8 @@ public:
     LeverTable table(const SimResult* known)
     {
         m_table.step = m_subject.step;
+        m_table.idle = m_subject.idle;
+        m_table.behind = m_subject.behind;
         m_table.measured = m_subject.measured;
         if (known != nullptr) {
             m_base = timeOf(m_subject.schedule, m_subject.costs, *known);
@@ -93,10 +99,13 @@ public:
             if (a.gain != b.gain) return a.gain > b.gain;
             return a.kind < b.kind;
         });
+        together();
         return std::move(m_table);
     }
 
 private:
+    using Change = std::function<void(CostModel&)>;
+
     struct Time {
         Nanos makespan = 0;
         std::optional<Bytes> peak;
@@ -143,9 +152,69 @@ private:
         m_table.levers.push_back(std::move(lever));
     }
 
-    void addCosts(LeverKind kind, std::string name, std::string title, const CostModel& costs)
+    Result<Time> changed(const Change& first, const Change& second = {}) const
     {
-        add(kind, std::move(name), std::move(title), timeOf(m_subject.schedule, costs, m_subject.channels));
+        CostModel costs = m_subject.costs;
+        first(costs);
+        if (second) second(costs);
+        return timeOf(m_subject.schedule, costs, m_subject.channels);
+    }
+
+    void addCosts(LeverKind kind, const std::string& name, std::string title, Change change)
+    {
+        add(kind, name, std::move(title), changed(change));
+        m_changes.emplace(name, std::move(change));
+    }
+
+    // The second lever's change once the first one is made. How uneven stages are, and how slow ranks, is measured again: what
+    // was spread evenly is not made faster again.
+    Change after(const Lever& first, const Lever& second) const
+    {
+        const bool seen = first.kind == LeverKind::Stages || second.kind == LeverKind::Stages;
+        if (!seen) return m_changes.at(second.name);
+        LeverSubject changedSubject = m_subject;
+        m_changes.at(first.name)(changedSubject.costs);
+        if (!first.layers.empty()) changedSubject.layers = first.layers;
+        Levers again(changedSubject, m_stop);
+        again.m_table.simulated = m_table.simulated; // gains of these are not used
+        again.ranks();
+        again.stages();
+        const auto change = again.m_changes.find(second.name);
+        if (change == again.m_changes.end()) return {};
+        // by the changes themselves, not by what points into the other subject
+        CostModel costs = changedSubject.costs;
+        change->second(costs);
+        return [costs = std::move(costs)](CostModel& out) { out = costs; };
+    }
+
+    // The two largest gains of this step, unless one contains the other.
+    void together()
+    {
+        const auto whole = [](LeverKind kind) { // of all its ranks or links
+            switch (kind) {
+            case LeverKind::Link: return LeverKind::Links;
+            case LeverKind::LaunchRank: return LeverKind::Launch;
+            case LeverKind::Gathers:
+            case LeverKind::Gather:
+            case LeverKind::Buckets: return LeverKind::Collectives;
+            case LeverKind::Replica: return LeverKind::Rank;
+            default: return kind;
+            }
+        };
+        const Lever* first = nullptr;
+        for (const Lever& lever : m_table.levers) {
+            if (!lever.makespan || lever.gain <= 0 || lever.step >= 0 || !m_changes.contains(lever.name)) continue;
+            if (first == nullptr) {
+                first = &lever;
+                continue;
+            }
+            if (whole(lever.kind) == whole(first->kind) && lever.kind != LeverKind::Rank) continue;
+            const auto both = changed(m_changes.at(first->name), after(*first, lever));
+            if (!both) return;
+            const Nanos gain = *m_table.simulated - both->makespan;
+            m_table.together = {first->name, lever.name, both->makespan, gain, first->gain + lever.gain - gain};
+            return;
+        }
     }
 
     // The schedule with its compute ops in another order: sends and receives are put in again.
@@ -187,10 +256,17 @@ private:
                          [&](std::size_t a, std::size_t b) { return m_slowness[a].factor > m_slowness[b].factor; });
         if (slow.size() > mostOfAKind) slow.resize(mostOfAKind);
         for (const std::size_t rank : slow)
-            addCosts(
-                LeverKind::Rank, fmt::format("rank:{}", rank),
-                fmt::format("rank {} as fast as the others (it takes {:.2f}× as long)", rank, m_slowness[rank].factor),
-                withRank(static_cast<int>(rank), 1 / m_slowness[rank].factor));
+            addCosts(LeverKind::Rank, fmt::format("rank:{}", rank),
+                     fmt::format("{} as fast as the others (it takes {:.2f}× as long)",
+                                 m_subject.schedule.replicas > 1
+                                     ? fmt::format("replica {}'s rank {}",
+                                                   m_subject.schedule.replicaOf(static_cast<int>(rank)),
+                                                   m_subject.schedule.pipelineRankOf(static_cast<int>(rank)))
+                                     : fmt::format("rank {}", rank),
+                                 m_slowness[rank].factor),
+                     [this, rank, factor = 1 / m_slowness[rank].factor](CostModel& costs) {
+                         scaleRank(costs, static_cast<int>(rank), factor);
+                     });
         replicas();
     }
 
@@ -205,16 +281,15 @@ private:
             const std::vector<RankSlowness> own(first, first + pipeline);
             if (!std::all_of(own.begin(), own.end(), [](const RankSlowness& rank) { return rank.factor > slowRank; }))
                 continue;
-            CostModel costs = m_subject.costs;
             std::vector<double> factors;
-            for (int k = 0; k < pipeline; ++k) {
-                factors.push_back(own[static_cast<std::size_t>(k)].factor);
-                scaleRank(costs, replica * pipeline + k, 1 / factors.back());
-            }
+            for (const RankSlowness& rank : own) factors.push_back(rank.factor);
             addCosts(LeverKind::Replica, fmt::format("replica:{}", replica),
                      fmt::format("replica {} as fast as the others (it takes {:.2f}× as long)", replica,
                                  lowerMedian(factors)),
-                     costs);
+                     [this, replica, pipeline, factors](CostModel& costs) {
+                         for (int k = 0; k < pipeline; ++k)
+                             scaleRank(costs, replica * pipeline + k, 1 / factors[static_cast<std::size_t>(k)]);
+                     });
         }
     }
 
@@ -249,8 +324,8 @@ private:
     {
         const Schedule& schedule = m_subject.schedule;
         if (schedule.stages < 2 || schedule.placement.stages() < schedule.stages) return;
-        CostModel costs = m_subject.costs;
-        bool uneven = false;
+        if (wholeLayers()) return;
+        std::vector<std::tuple<OpKind, int, double>> factors;
         for (const OpKind kind : computeKinds()) {
             std::vector<double> even;
             double sum = 0;
@@ -265,11 +340,45 @@ private:
                 if (own <= 0) continue;
                 const double factor = sum / there / own;
                 if (std::fabs(factor - 1) < 1e-9) continue;
-                uneven = true;
-                costs.scale(kind, stage, factor);
+                factors.emplace_back(kind, stage, factor);
             }
         }
-        if (uneven) addCosts(LeverKind::Stages, "stages", "layers and head spread evenly over the stages", costs);
+        if (!factors.empty())
+            addCosts(LeverKind::Stages, "stages",
+                     fmt::format("layers and head spread evenly over the stages{}",
+                                 m_subject.costs.layers.empty() ? "" : " (whole layers can't be)"),
+                     [factors](CostModel& costs) {
+                         for (const auto& [kind, stage, factor] : factors) costs.scale(kind, stage, factor);
+                     });
+    }
+
+    // Where the costs know layers: a division that can be set, whole layers by stage. False: there is none that differs.
+    bool wholeLayers()
+    {
+        const CostModel& measured = m_subject.costs;
+        const std::vector<int>& now = m_subject.layers;
+        const int stages = m_subject.schedule.stages;
+        if (measured.layers.empty() || static_cast<int>(now.size()) != stages ||
+            std::accumulate(now.begin(), now.end(), 0) != blocksOf(measured.layers))
+            return false;
+        const std::vector<int> then = balancedBlocks(measured.layers, stages);
+        const auto before = costsByLayer(measured, m_subject.schedule, now);
+        const auto after = costsByLayer(measured, m_subject.schedule, then);
+        if (then.empty() || then == now || !before || !after) return false;
+        std::vector<std::tuple<OpKind, int, double>> factors;
+        for (const OpKind kind : computeKinds())
+            for (int stage = 0; stage < stages; ++stage)
+                if (const Nanos was = before->duration(kind, stage, -1); was > 0)
+                    factors.emplace_back(
+                        kind, stage, static_cast<double>(after->duration(kind, stage, -1)) / static_cast<double>(was));
+        addCosts(LeverKind::Stages, "stages",
+                 fmt::format("layers spread evenly over the stages: {} instead of {}", fmt::join(then, ","),
+                             fmt::join(now, ",")),
+                 [factors](CostModel& costs) {
+                     for (const auto& [kind, stage, factor] : factors) costs.scale(kind, stage, factor);
+                 });
+        m_table.levers.back().layers = then;
+        return true;
     }
 
     // How long messages take between two ranks, of the larger direction, and the links of both; only pairs that exchange
@@ -306,10 +415,13 @@ private:
     void collectives()
     {
         if (m_subject.costs.links.collectives == ResourceUse::Compute) return;
+        const Change noTime = [](CostModel& costs) {
+            for (int stage = 0; stage < costs.stages(); ++stage) scaleKinds(costs, isCollective, stage, 0);
+        };
         CostModel free = m_subject.costs;
-        for (int stage = 0; stage < free.stages(); ++stage) scaleKinds(free, isCollective, stage, 0);
+        noTime(free);
         if (free == m_subject.costs) return;
-        addCosts(LeverKind::Collectives, "collectives", "gathers and reductions that take no time", free);
+        addCosts(LeverKind::Collectives, "collectives", "gathers and reductions that take no time", noTime);
         gathers();
     }
 
@@ -332,11 +444,12 @@ private:
         for (int stage = 0; stage < costs.stages(); ++stage)
             if (takes(stage) > 0) gathered.push_back(stage);
         if (gathered.empty()) return;
-        CostModel free = costs;
-        for (const int stage : gathered) scaleKinds(free, isGather, stage, 0);
         bool reduces = false;
         for (int stage = 0; stage < costs.stages(); ++stage) reduces = reduces || takesFor(isReduction, stage) > 0;
-        if (reduces) addCosts(LeverKind::Gathers, "gathers", "gathers that take no time", free);
+        if (reduces)
+            addCosts(LeverKind::Gathers, "gathers", "gathers that take no time", [gathered](CostModel& free) {
+                for (const int stage : gathered) scaleKinds(free, isGather, stage, 0);
+            });
         std::vector<std::tuple<double, int, Nanos>> slow; // how many times as long as usual, and what is usual
         for (const int stage : gathered) {
             std::vector<Nanos> others;
@@ -354,12 +467,11 @@ private:
         std::sort(slow.begin(), slow.end());
         if (slow.size() > mostOfAKind) slow.resize(mostOfAKind);
         for (const auto& [factor, stage, usual] : slow) {
-            CostModel as = costs;
-            scaleKinds(as, isGather, stage, static_cast<double>(usual) / static_cast<double>(takes(stage)));
             addCosts(LeverKind::Gather, fmt::format("gather:{}", stage),
                      fmt::format("stage {}'s weights gathered as fast as the others' (it takes {:.2f}× as long)", stage,
                                  -factor),
-                     as);
+                     [stage = stage, share = static_cast<double>(usual) / static_cast<double>(takes(stage))](
+                         CostModel& as) { scaleKinds(as, isGather, stage, share); });
         }
     }
 
@@ -390,16 +502,18 @@ private:
     {
         if (std::all_of(m_subject.bucketing.begin(), m_subject.bucketing.end(), [](Nanos more) { return more <= 0; }))
             return;
-        CostModel whole = m_subject.costs;
-        whole.sharding.bucket = 0;
-        for (int stage = 0; stage < std::min<int>(whole.stages(), static_cast<int>(m_subject.bucketing.size()));
-             ++stage) {
-            const Nanos takes = whole.reduction(stage, -1);
-            const Nanos more = std::min(takes, m_subject.bucketing[static_cast<std::size_t>(stage)]);
-            if (more > 0)
-                whole.scale(OpKind::ReduceGrad, stage, static_cast<double>(takes - more) / static_cast<double>(takes));
-        }
-        addCosts(LeverKind::Buckets, "buckets", "a stage's gradients reduced at once, not in buckets", whole);
+        addCosts(LeverKind::Buckets, "buckets", "a stage's gradients reduced at once, not in buckets",
+                 [this](CostModel& whole) {
+                     whole.sharding.bucket = 0;
+                     const int stages = std::min<int>(whole.stages(), static_cast<int>(m_subject.bucketing.size()));
+                     for (int stage = 0; stage < stages; ++stage) {
+                         const Nanos takes = whole.reduction(stage, -1);
+                         const Nanos more = std::min(takes, m_subject.bucketing[static_cast<std::size_t>(stage)]);
+                         if (more > 0)
+                             whole.scale(OpKind::ReduceGrad, stage,
+                                         static_cast<double>(takes - more) / static_cast<double>(takes));
+                     }
+                 });
     }
 
     void links()
@@ -415,10 +529,10 @@ private:
             return std::find(m_subject.emulatedLinks.begin(), m_subject.emulatedLinks.end(), ends) !=
                    m_subject.emulatedLinks.end();
         };
-        CostModel free = m_subject.costs;
-        free.links = Links{{}, {}, free.links.collectives};
         if (used.size() > 1 || !asked(used.begin()->first))
-            addCosts(LeverKind::Links, "links", "messages that arrive instantly", free);
+            addCosts(LeverKind::Links, "links", "messages that arrive instantly", [](CostModel& free) {
+                free.links = Links{{}, {}, free.links.collectives};
+            });
         if (used.size() == 1 && !asked(used.begin()->first)) return; // the only link is all of them: one row
         // A slow link gets the latency and the bandwidth that most others have; the only link gets 0.
         std::vector<std::pair<Nanos, std::pair<int, int>>> slow;
@@ -428,19 +542,19 @@ private:
         std::size_t rows = 0;
         for (const auto& [delay, ends] : slow) {
             const Link usual = usualWithout(used, ends);
-            CostModel costs = m_subject.costs;
             const auto& [there, back] = std::pair(used.at(ends).there, used.at(ends).back);
             const std::pair<int, int> other{ends.second, ends.first};
             const Link thereAs = asFast(there, usual), backAs = asFast(back, usual);
             if (delay == 0 || (thereAs == there && backAs == back)) continue;
-            costs.links.overrides[ends] = thereAs;
-            costs.links.overrides[other] = backAs;
             addCosts(
                 LeverKind::Link, fmt::format("link:{}-{}", ends.first, ends.second),
                 used.size() == 1
                     ? fmt::format("messages between ranks {} and {} that arrive instantly", ends.first, ends.second)
                     : fmt::format("the link between ranks {} and {} as fast as the others", ends.first, ends.second),
-                costs);
+                [ends = ends, other, thereAs, backAs](CostModel& costs) {
+                    costs.links.overrides[ends] = thereAs;
+                    costs.links.overrides[other] = backAs;
+                });
             if (++rows == mostOfAKind) break;
         }
     }
@@ -479,9 +593,7 @@ private:
             return unknown(LeverKind::Launch, "launch", "no launch delay", m_subject.noArrivals);
         const std::vector<Nanos>& delays = m_subject.costs.launch;
         if (std::all_of(delays.begin(), delays.end(), [](Nanos delay) { return delay == 0; })) return;
-        CostModel at = m_subject.costs;
-        at.launch.clear();
-        addCosts(LeverKind::Launch, "launch", "no launch delay", at);
+        addCosts(LeverKind::Launch, "launch", "no launch delay", [](CostModel& costs) { costs.launch.clear(); });
         std::vector<std::pair<Nanos, std::size_t>> slow;
         for (std::size_t rank = 0; rank < delays.size(); ++rank) slow.emplace_back(delays[rank], rank);
         std::stable_sort(slow.begin(), slow.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
@@ -490,28 +602,25 @@ private:
             std::vector<Nanos> others = delays;
             others.erase(others.begin() + static_cast<std::ptrdiff_t>(rank));
             if (static_cast<double>(delay) <= least * static_cast<double>(lowerMedian(others))) break;
-            CostModel costs = m_subject.costs;
-            costs.launch[rank] = 0;
             addCosts(LeverKind::LaunchRank, fmt::format("launch:{}", rank),
-                     fmt::format("no launch delay on rank {}", rank), costs);
+                     fmt::format("no launch delay on rank {}", rank), [rank = rank](CostModel& costs) {
+                         if (rank < costs.launch.size()) costs.launch[rank] = 0;
+                     });
         }
     }
 
     void jitter()
     {
         if (m_subject.costs.jitter <= 0) return;
-        CostModel costs = m_subject.costs;
-        costs.jitter = 0;
-        addCosts(LeverKind::Jitter, "jitter", "no jitter: every op takes its usual time", costs);
+        addCosts(LeverKind::Jitter, "jitter", "no jitter: every op takes its usual time",
+                 [](CostModel& costs) { costs.jitter = 0; });
     }
 
     void microbatches()
     {
         if (!m_subject.costs.hasMicrobatchDurations()) return;
-        CostModel costs = m_subject.costs;
-        costs.clearMicrobatchDurations();
         addCosts(LeverKind::Microbatches, "microbatches", "microbatches that all take as long as most of their stage",
-                 costs);
+                 [](CostModel& costs) { costs.clearMicrobatchDurations(); });
     }
 
     void transients()
@@ -564,60 +673,37 @@ private:
         if (isLowered(compute)) return;
         CostModel usual = m_subject.costs;
         usual.jitter = 0; // an order is not planned for one draw
-        auto other = communicating(earliestOrder(compute, usual));
-        if (!other) return unknown(LeverKind::Order, "order", orderTitle, reasonOf(other.error()));
-        add(LeverKind::Order, "order", orderTitle, timeOf(*other, m_subject.costs, m_subject.channels));
+        const Schedule earliest = earliestOrder(compute, usual);
+        const std::string title = "every rank runs what is ready first" + firstIn(earliest, compute);
+        auto other = communicating(earliest);
+        if (!other) return unknown(LeverKind::Order, "order", title, reasonOf(other.error()));
+        add(LeverKind::Order, "order", title, timeOf(*other, m_subject.costs, m_subject.channels));
     }
 
-    // The same family: forwards and full backwards, or with the backward split, in the same placement.
+    // What most ranks run earlier than they did: " (the next forwards first)".
+    static std::string firstIn(const Schedule& order, const Schedule& before)
+    {
+        int forwards = 0, backwards = 0;
+        for (std::size_t rank = 0; rank < order.order.size(); ++rank) {
+            const auto& ops = order.order[rank];
+            const auto [now, was] =
+                std::mismatch(ops.begin(), ops.end(), before.order[rank].begin(), before.order[rank].end());
+            if (now != ops.end()) ++(isForward(now->kind) ? forwards : backwards);
+        }
+        if (forwards == backwards) return {};
+        return forwards > backwards ? " (the next forwards first)" : " (the next backwards first)";
+    }
+
+    // A plan of the same family without the cap.
     Result<PlanRequest> withoutCap() const
     {
         const Schedule& schedule = m_subject.schedule;
-        PlanRequest request;
-        request.ranks = schedule.ranks;
-        request.microbatches = schedule.microbatches;
-        request.costs = m_subject.costs;
-        request.seconds = 0;
-        if (schedule.stages == schedule.ranks && schedule.placement == Placement::loop(schedule.ranks, schedule.stages))
-            request.chunks = 1;
-        else if (schedule.stages == 2 * schedule.ranks && schedule.placement == Placement::vShape(schedule.ranks))
-            request.chunks = 2;
-        else
-            return fail(
-                ErrorCode::Usage,
-                fmt::format("the planner needs one stage per rank, or two in V placement, unlike {}", schedule.name));
-        if (schedule.weights != WeightRule::Synchronous)
-            return fail(ErrorCode::Usage, "the planner does not support asynchronous schedules");
+        STAGEWRIGHT_TRY(auto request, planRequestFor(schedule, m_subject.costs, schedule.splitsBackward()));
         if (static_cast<std::int64_t>(schedule.ranks) * schedule.microbatches > mostPlannedOps)
             return fail(ErrorCode::Usage,
                         fmt::format("{} ranks × {} microbatches are too many to plan here", schedule.ranks,
                                     schedule.microbatches),
                         "use stagewright plan, which takes more time");
-        for (const auto& row : schedule.order)
-            for (const Op& op : row) {
-                if (isRecompute(op.kind)) return fail(ErrorCode::Usage, "the planner does not support recomputation");
-                if (op.slice >= 0 || op.half != 0 || op.count > 1)
-                    return fail(ErrorCode::Usage, "the planner supports whole microbatches only");
-            }
-        if (schedule.splitsBackward()) return request;
-        // a full backward is an input gradient without a weight gradient behind it
-        for (int stage = 0; stage < schedule.stages; ++stage) {
-            const int rank = schedule.placement.rankOf(stage, -1);
-            const Nanos whole = request.costs.duration(OpKind::Backward, stage, rank);
-            if (rank < 0 || whole <= 0) continue;
-            request.costs.setDuration(OpKind::InputGrad, stage, rank, whole);
-            request.costs.setDuration(OpKind::WeightGrad, stage, rank, 0);
-            const auto wholes = request.costs.microbatchDurations(OpKind::Backward, stage);
-            for (const auto& [kind, own] :
-                 {std::pair(OpKind::InputGrad, std::vector<Nanos>(wholes.begin(), wholes.end())),
-                  std::pair(OpKind::WeightGrad, std::vector<Nanos>(wholes.size(), 0))})
-                for (std::size_t j = 0; j < own.size(); ++j)
-                    request.costs.setMicrobatchDuration(kind, stage, static_cast<int>(j), own[j]);
-            if (stage < request.costs.stages()) {
-                StageMemory& memory = request.costs.memory[static_cast<std::size_t>(stage)];
-                memory.freedAtInput = memory.activation;
-            }
-        }
         return request;
     }
 
@@ -636,13 +722,12 @@ private:
         add(LeverKind::Cap, "cap", title, timeOf(*schedule, costs, m_subject.channels));
     }
 
-    static constexpr const char* orderTitle = "every rank runs what is ready first (the next forwards first)";
-
     const LeverSubject& m_subject;
     const std::stop_token& m_stop;
     LeverTable m_table;
     Time m_base; // of the subject itself
     std::vector<RankSlowness> m_slowness;
+    std::map<std::string, Change> m_changes; // of the costs, by a lever's name
 };
 
 std::vector<LeverKind> leversAbout(IdleCause cause)
@@ -665,7 +750,36 @@ std::vector<LeverKind> leversAbout(IdleCause cause)
     }
 }
 
+// Of the causes that a lever is about the one with most idle time; of equal ones the first.
+IdleCause mainCause(LeverKind kind, const IdleByCause& idle)
+{
+    auto most = static_cast<IdleCause>(0);
+    bool any = false;
+    for (std::size_t c = 0; c < idleCauseCount; ++c) {
+        const auto cause = static_cast<IdleCause>(c);
+        const auto kinds = leversAbout(cause);
+        if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) continue;
+        if (!any || idle[c] > idle[static_cast<std::size_t>(most)]) most = cause;
+        any = true;
+    }
+    return most;
+}
+
 } // namespace
+
+std::string whatIfOf(const Lever& lever)
+{
+    switch (lever.kind) {
+    case LeverKind::Links: return "link*0";
+    case LeverKind::Launch: return "launch*0";
+    case LeverKind::Jitter: return "jitter*0";
+    case LeverKind::Gathers: return "UNSHARD*0";
+    case LeverKind::Collectives: return "UNSHARD*0,REDUCE_GRAD*0";
+    case LeverKind::Sends: return "sends=buffered";
+    case LeverKind::Channels: return "channels=shared";
+    default: return {};
+    }
+}
 
 double LeverTable::error() const
 {
@@ -683,20 +797,28 @@ std::vector<Lever> LeverTable::shown() const
     return out;
 }
 
+const Lever* LeverTable::leverAgainst(IdleCause cause) const
+{
+    const auto kinds = leversAbout(cause);
+    const Lever* best = nullptr;
+    for (const Lever& lever : levers) { // the largest gain comes first
+        if (best != nullptr || !lever.makespan || lever.gain <= 0 || ofOtherStep(lever)) continue;
+        const bool about = std::find(kinds.begin(), kinds.end(), lever.kind) != kinds.end();
+        if (about && mainCause(lever.kind, idle) == cause) best = &lever;
+    }
+    return best;
+}
+
 std::optional<Nanos> LeverTable::gainOf(IdleCause cause) const
 {
-    std::optional<Nanos> most;
-    if (!simulated) return most;
     const auto kinds = leversAbout(cause);
-    if (kinds.empty()) return most;
-    most = 0;
-    bool unknown = false;
+    if (!simulated || kinds.empty()) return std::nullopt;
+    if (const Lever* best = leverAgainst(cause)) return best->gain;
     for (const Lever& lever : levers) {
         if (ofOtherStep(lever) || std::find(kinds.begin(), kinds.end(), lever.kind) == kinds.end()) continue;
-        unknown = unknown || !lever.makespan;
-        if (lever.makespan) most = std::max(*most, lever.gain);
+        if (!lever.makespan || (lever.gain > 0 && mainCause(lever.kind, idle) != cause)) return std::nullopt;
     }
-    return unknown && *most == 0 ? std::nullopt : most;
+    return 0;
 }
 
 std::vector<IdleCause> causesByGain(const IdleByCause& byCause, const LeverTable* table)

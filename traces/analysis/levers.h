@@ -43,9 +43,11 @@ struct LeverSubject {
     Nanos measured = 0; // the recorded step, whole
     // the part of it that the lists don't have: a recorder's own gradient norm and optimizer behind them
     Nanos behind = 0;
+    std::vector<int> layers;      // of each stage; empty: not known
     std::vector<Nanos> bucketing; // by stage: how much longer its reduction takes in buckets; empty: there are none
     // why what transfers and launches take is not known apart (BubbleReport::noArrivals); "": it is
     std::string noArrivals;
+    IdleByCause idle{}; // of the recorded step: a lever counts for the largest of the causes that it removes
 };
 
 enum class LeverKind : std::uint8_t {
@@ -80,23 +82,40 @@ struct Lever {
     Nanos gain = 0;                // the simulated step − makespan; negative: it would take longer
     std::optional<Bytes> peak;     // largest activations of a rank then; empty: the costs have no sizes
     std::string reason;            // why makespan is unknown
+    std::vector<int> layers;       // Stages: of each stage, as --stage-layers takes them; empty: no whole ones
 };
+// The same question as --what-if asks it; "": it can't.
+std::string whatIfOf(const Lever& lever);
 
 struct LeverTable {
     int step = 0;
     Nanos measured = 0;             // the recorded step
     std::optional<Nanos> simulated; // with the run's costs: the reference of gains; empty: see reason
+    Nanos behind = 0;               // of it what the lists don't have: as recorded
     std::string reason;
     // All that apply, largest gain first, of other steps what they cost there; among equals the more specific first;
     // unknown ones last.
     std::vector<Lever> levers;
+    IdleByCause idle{}; // of the recorded step
+
+    // The first two of this step that can be simulated at once. What they share is counted in the gain of each.
+    struct Together {
+        std::string first, second; // their names
+        Nanos makespan = 0;
+        Nanos gain = 0;
+        Nanos shared = 0; // the sum of their gains − gain; negative: together they gain more
+    };
+    std::optional<Together> together;
 
     double error() const; // (simulated − measured) / measured
     bool ofOtherStep(const Lever& lever) const { return lever.step >= 0 && lever.step != step; }
     // Levers with a gain, and those that can't be simulated; all of this step if none of it has a gain.
     std::vector<Lever> shown() const;
-    // The gain of removing a cause of idle time: the largest gain of the levers for it, at least 0. Empty: there is no
-    // lever for it, or none that is known gains.
+    // The lever with the largest gain against a cause of idle time. One that removes several causes counts for the
+    // one that has most idle time, so that no gain counts twice. Null: there is none, or none that is known gains.
+    const Lever* leverAgainst(IdleCause cause) const;
+    // Its gain, at least 0. Empty: no lever is about the cause, its levers count for another cause, or none that is
+    // known gains.
     std::optional<Nanos> gainOf(IdleCause cause) const;
 };
 

@@ -135,8 +135,10 @@ std::string unknownWithoutCommunicators(const Run& run)
 } // namespace
 
 extern const AnalysisInfo stragglers;
-const AnalysisInfo stragglers{"stragglers", "Ranks that others wait for", stragglerColumns, unknownWithoutCommunicators,
-                              stragglerRows};
+const AnalysisInfo stragglers{"stragglers",      "Ranks that others wait for",
+                              stragglerColumns,  unknownWithoutCommunicators,
+                              stragglerRows,     false,
+                              ReportPart::Device};
 
 } // namespace analyses
 

@@ -99,7 +99,7 @@ private:
         if (!words.empty()) m_sentences.push_back("different setups: " + list(words, words.size()));
     }
 
-    // What the schedules account for is told apart from what comes with other conditions.
+    // What the schedules account for, apart from what comes with other conditions.
     void conditions()
     {
         const auto& rungs = m_comparison.ladder;

@@ -387,6 +387,17 @@ void addCriticalPath(Document& document, const Run& run, const RunReport& report
 
 namespace stagewright {
 
+// What a window does about a lever.
+static std::string actionOf(const Lever& lever)
+{
+    if (!lever.makespan) return {};
+    if (lever.kind == LeverKind::Rank) return "marks the ops of this rank";
+    if (lever.kind == LeverKind::Stages && !lever.layers.empty()) return "opens the record dialog with these layers";
+    if (lever.kind == LeverKind::Order) return "opens this order as an edit, with the original outlined";
+    if (lever.kind == LeverKind::Cap) return "opens the planner";
+    return whatIfOf(lever).empty() ? std::string() : "shows the step without it, beside this one";
+}
+
 document::Section leversSection(const RunReport& report)
 {
     using namespace document;
@@ -411,22 +422,41 @@ document::Section leversSection(const RunReport& report)
         const Nanos before = known ? *lever.makespan + lever.gain : 0;
         const bool gains = known && lever.gain != 0 && before > 0;
         any = any || (known && lever.gain > 0 && !levers.ofOtherStep(lever));
-        table.add({lever.name, lever.title, cellOf(lever.makespan), numberCell(lever.gain, known),
-                   numberCell(-lever.gain, known),
-                   gains ? TableCell(-static_cast<double>(lever.gain) / static_cast<double>(before)) : TableCell(),
-                   cellOf(lever.peak), numberCell(lever.step, lever.step >= 0),
-                   numberCell(stepNumber(lever.step), lever.step >= 0), known ? TableCell() : TableCell(lever.reason)},
-                  known && lever.gain > 0 ? Tone::Good : Tone::Plain);
+        table
+            .add({lever.name, lever.title, cellOf(lever.makespan), numberCell(lever.gain, known),
+                  numberCell(-lever.gain, known),
+                  gains ? TableCell(-static_cast<double>(lever.gain) / static_cast<double>(before)) : TableCell(),
+                  cellOf(lever.peak), numberCell(lever.step, lever.step >= 0),
+                  numberCell(stepNumber(lever.step), lever.step >= 0), known ? TableCell() : TableCell(lever.reason)},
+                 known && lever.gain > 0 ? Tone::Good : Tone::Plain)
+            .action = actionOf(lever);
     }
     section.add(std::move(table));
     if (levers.simulated && shown && !any) section.say("none of these makes the step shorter");
     if (levers.simulated && shown)
-        section.say(fmt::format("each is simulated with the run's costs; with these, the unchanged step takes {}{}",
-                                formatDuration(*levers.simulated, report.units.time),
-                                levers.measured > 0 ? fmt::format(" (measured: {}, {})",
-                                                                  formatDuration(levers.measured, report.units.time),
-                                                                  formatChange(levers.error()))
-                                                    : ""));
+        section.say(fmt::format(
+            "each is simulated with the run's costs; with these, the unchanged step takes {}{}{}",
+            formatDuration(*levers.simulated, report.units.time),
+            levers.behind > 0
+                ? fmt::format(", its ops {}", formatDuration(*levers.simulated - levers.behind, report.units.time))
+                : "",
+            levers.measured > 0 ? fmt::format(" (measured: {}, {})", formatDuration(levers.measured, report.units.time),
+                                              formatChange(levers.error()))
+                                : ""));
+    if (levers.together && shown) {
+        const LeverTable::Together& both = *levers.together;
+        const auto title = [&levers](const std::string& name) {
+            const auto lever = std::find_if(levers.levers.begin(), levers.levers.end(),
+                                            [&](const Lever& one) { return one.name == name; });
+            return lever->title.substr(0, lever->title.find(" ("));
+        };
+        const auto time = [&report](Nanos nanos) { return formatDuration(std::llabs(nanos), report.units.time); };
+        section.say(fmt::format("{}, and {}: both at once shorten the step by {}, {}", title(both.first),
+                                title(both.second), time(both.gain),
+                                both.shared > 0 ? "as each gain contains the " + time(both.shared) + " that they share"
+                                : both.shared < 0 ? time(both.shared) + " more than their sum"
+                                                  : "the sum of their gains"));
+    }
     const auto known = [&](ColumnKind kind, const char* key, double value) {
         section.fact(key, kind, levers.simulated ? std::optional(value) : std::nullopt);
     };

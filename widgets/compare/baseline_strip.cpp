@@ -8,6 +8,7 @@
 #include "traces/compare/comparison_document.h"
 #include "widgets/literals.h"
 #include "widgets/panel/section_rows.h"
+#include "widgets/sentence.h"
 #include "widgets/style.h"
 #include "widgets/table_copy.h"
 

@@ -164,8 +164,9 @@ void ComparePanel::setComparison(const std::shared_ptr<const Run>& a, const std:
         return;
     }
     m_units = a->timeline ? Units{a->timeline->timeUnit(), a->timeline->memoryUnit()} : Units{};
-    m_nameA = runTitle(a->info);
-    m_nameB = runTitle(b->info);
+    const qsizetype against = m_letter.unicode() - u'A';
+    m_nameA = m_names.isEmpty() ? runTitle(a->info) : m_names.front();
+    m_nameB = against < m_names.size() ? m_names[against] : runTitle(b->info);
     m_fallTitle->setText(u"From A to %1"_s.arg(m_letter));
     const document::Section differences = differencesSection(*comparison, m_units, letter());
     m_differences->setVisible(!differences.empty());

@@ -68,12 +68,14 @@ QVariant ExploreModel::data(const QModelIndex& index, int role) const
     }
     const double worst = 1e300; // unknown values come last
     if (role == SortRole) {
+        const double behind =
+            overCap(row, m_question).empty() ? 0 : 1e12; // what is over the cap, behind what is within
         switch (column) {
         case Schedule: return scheduleTitle(row.schedule()).toCaseFolded();
-        case StepTime: return row.good() ? row.timeValue(row.step) : worst;
-        case Bubble: return row.good() ? row.bubbleFraction : worst;
-        case SpanBubble: return row.good() ? row.bubbleRateSpan : worst;
-        case Peak: return row.good() && !row.peaks.empty() ? row.memoryValue(row.peak()) : worst;
+        case StepTime: return row.good() ? behind + row.timeValue(row.step) : worst;
+        case Bubble: return row.good() ? behind + row.bubbleFraction : worst;
+        case SpanBubble: return row.good() ? behind + row.bubbleRateSpan : worst;
+        case Peak: return row.good() && !row.peaks.empty() ? behind + row.memoryValue(row.peak()) : worst;
         case Stages: return row.good() ? row.stages : 1 << 30;
         default: return note(row);
         }

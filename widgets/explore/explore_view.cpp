@@ -121,8 +121,16 @@ QWidget* ExploreView::buildLeft()
         u"Opens the selected schedule as a simulated run. Enter in the plot or the table does the same."_s);
     m_save = new QPushButton(u"Save as run…"_s, left);
     m_save->setToolTip(u"Adds the selected schedule, simulated, to a run file that you choose."_s);
+    m_over = makeLabel({}, "worse", left);
+    m_over->setWordWrap(true);
+    m_over->hide();
+    m_plan = new QPushButton(u"Plan an order…"_s, left);
+    m_plan->setToolTip(u"Searches for a shorter order in place of the selected schedule, within the memory cap"_s);
+    m_plan->setObjectName(u"planOrder"_s); // its owner has the planner
+    column->addWidget(m_over);
     column->addWidget(m_open);
     column->addWidget(m_save);
+    column->addWidget(m_plan);
     column->addStretch(1);
     auto* foot = new QHBoxLayout;
     m_work = makeLabel({}, "secondary", left);
@@ -301,6 +309,9 @@ void ExploreView::showRow(int row)
     const bool good = at != nullptr && at->good();
     m_open->setEnabled(good);
     m_save->setEnabled(good);
+    const std::string over = at != nullptr ? overCap(*at, m_asked) : std::string();
+    m_over->setText(over.empty() ? QString() : u"Over the cap: %1."_s.arg(qtText(over)));
+    m_over->setVisible(!over.empty());
     emit previewAsked(row);
 }
 
@@ -313,6 +324,10 @@ void ExploreView::setRows(SweepRows rows, const ExploreQuestion& question)
     int row = -1;
     for (int i = 0; m_rows && i < static_cast<int>(m_rows->size()); ++i)
         if (rowAt(i)->schedule() == m_wanted) row = i;
+    // a cap that the chosen one does not keep to: the fastest that does, until the cap allows it again
+    if (const SweepRow* at = rowAt(row); at != nullptr && !overCap(*at, m_asked).empty())
+        if (const auto frontier = memoryFrontier(*m_rows, m_asked); !frontier.empty())
+            row = static_cast<int>(frontier.back());
     showRow(row);
 }
 

@@ -122,6 +122,8 @@ private:
     QPushButton* m_cancel;
     QPushButton* m_open;
     QPushButton* m_save;
+    QPushButton* m_plan;
+    QLabel* m_over; // why the selected schedule is over the cap
     SweepRows m_rows;
     ExploreQuestion m_asked; // of the rows
     std::vector<ExploreBound> m_bounds;

@@ -20,6 +20,7 @@ void Miniature::setPanel(std::shared_ptr<const TimelinePanel> panel, const QStri
     m_panel = std::move(panel);
     m_title = title;
     m_note = note;
+    setToolTip(title);
     setAccessibleName(u"Preview of %1"_s.arg(title));
     setAccessibleDescription(note);
     update();
@@ -31,14 +32,17 @@ void Miniature::paintEvent(QPaintEvent*)
     p.fillRect(rect(), m_theme->canvas);
     p.setFont(fontOf(FontRole::Strong));
     p.setPen(m_theme->text);
-    p.drawText(QRectF(8, 4, width() - 16.0, 16), Qt::AlignLeft | Qt::AlignVCenter, m_title);
+    p.drawText(QRectF(8, 4, width() - 16.0, 16), Qt::AlignLeft | Qt::AlignVCenter,
+               QFontMetrics(p.font()).elidedText(m_title, Qt::ElideRight, width() - 16));
     p.setFont(fontOf(FontRole::Small));
     p.setPen(m_theme->secondary);
-    p.drawText(QRectF(8, height() - 20.0, width() - 16.0, 16), Qt::AlignLeft | Qt::AlignVCenter, m_note);
+    const QRectF room(8, 0, width() - 16.0, height() - 4.0);
+    const QRectF note = QFontMetricsF(p.font()).boundingRect(room, Qt::AlignBottom | Qt::TextWordWrap, m_note);
+    p.drawText(room, Qt::AlignLeft | Qt::AlignBottom | Qt::TextWordWrap, m_note); // on as many lines as it takes
     p.setPen(m_theme->separator);
     p.drawRect(QRectF(rect()).adjusted(0.5, 0.5, -0.5, -0.5));
     if (!m_panel || m_panel->duration <= 0 || m_panel->ranks.empty()) return;
-    const QRectF area(8, 24, width() - 16.0, height() - 48.0);
+    const QRectF area(8, 24, width() - 16.0, height() - 24.0 - std::max(24.0, note.height() + 8));
     const double row = area.height() / static_cast<double>(m_panel->ranks.size());
     const double scale = area.width() / static_cast<double>(m_panel->duration);
     const double gap = row >= 4 ? 1 : 0;

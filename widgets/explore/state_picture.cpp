@@ -2,10 +2,13 @@
 
 #include <algorithm>
 
+#include <QLabel>
 #include <QScrollArea>
 #include <QVBoxLayout>
 
 #include "widgets/literals.h"
+#include "widgets/sentence.h"
+#include "widgets/style.h"
 
 namespace stagewright {
 namespace {
@@ -29,7 +32,11 @@ StatePicture::StatePicture(QWidget* parent)
     m_bars->setUsualSize({760, 260});
     m_grid->setUsualSize({760, 260});
     m_bars->setFocusPolicy(Qt::NoFocus); // the grid's keys choose
+    m_why = makeLabel({}, "secondary", this, true);
+    m_why->setWordWrap(true);
+    m_why->setContentsMargins(12, 2, 12, 6);
     column->addWidget(m_bars, 1);
+    column->addWidget(m_why);
     column->addWidget(m_scroll, 1);
     connect(m_grid, &PlotWidget::itemChosen, this,
             [this](int item) { choose(m_grid->idOf(item) / levels, m_grid->idOf(item) % levels); });
@@ -69,6 +76,9 @@ void StatePicture::showChoice()
     const bool any = m_rows && !m_rows->empty();
     m_bars->setPlot(any ? stateBars((*m_rows)[static_cast<std::size_t>(m_row)], m_question)
                         : stateGrid({}, m_question));
+    const std::string why = any ? whyMoreIsHeld((*m_rows)[static_cast<std::size_t>(m_row)], m_question) : std::string();
+    m_why->setText(wholeQuantities(sentence(why)));
+    m_why->setVisible(!why.empty());
     m_bars->setChosen(any ? m_level : -1);
     m_grid->setChosen(m_grid->itemOf(m_row * levels + m_level));
 }

@@ -8,6 +8,7 @@
 #include "schedules/survey/state.h"
 #include "widgets/plot/plot_widget.h"
 
+class QLabel;
 class QScrollArea;
 
 namespace stagewright {
@@ -34,6 +35,7 @@ private:
     void showChoice();
 
     PlotWidget* m_bars;
+    QLabel* m_why; // a ZeRO stage holds more than the one before
     PlotWidget* m_grid;
     QScrollArea* m_scroll;
     StateRows m_rows;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include <QContextMenuEvent>
 #include <QMouseEvent>
@@ -52,6 +53,13 @@ MemoryView::MemoryView(ViewState* state, QWidget* parent)
 }
 
 MemoryView::~MemoryView() { delete m_card.data(); }
+
+double MemoryView::paintedHeight() const
+{
+    constexpr double each = 84, mostCharts = 16;
+    if (!known()) return header;
+    return header + each * std::clamp(static_cast<double>(m_places.size()), 1.0, mostCharts) + bottomMargin;
+}
 
 QSize MemoryView::sizeHint() const
 {
@@ -340,27 +348,33 @@ QStringList MemoryView::rowTitles() const
 void MemoryView::paintTo(QPainter& painter, const QRectF& rect, const Theme& theme, bool withHover) const
 {
     MemoryScene painted = scene(rect.size());
-    const auto charts = static_cast<double>(std::max<std::size_t>(1, painted.rows.size()));
-    // no room for all
-    if (rect.width() < narrowView && (rect.height() - header - bottomMargin) / charts < leastPainted &&
-        painted.rows.size() > 1) {
+    const double room = rect.height() - header - bottomMargin;
+    const auto most = static_cast<std::size_t>(std::max(1.0, std::floor(room / leastPainted)));
+    painted.scroll = 0;
+    if (painted.rows.size() > most) { // the fullest, in the order of the ranks
         const auto peakOf = [](const MemoryPlace& place) {
             return place.row->counter ? Bytes(-1) : place.row->total().peak;
         };
-        const auto fullest =
-            std::max_element(painted.rows.begin(), painted.rows.end(),
-                             [&](const MemoryPlace& a, const MemoryPlace& b) { return peakOf(a) < peakOf(b); });
-        painted.rows = {*fullest};
-        painted.scroll = 0;
-        painted.rowHeight = rect.height() - header - bottomMargin;
-        painted.subtitle = m_panels.size() > 1 ? u"the fullest rank; solid %1, dashed %2"_s
+        std::vector<std::size_t> order(painted.rows.size());
+        std::iota(order.begin(), order.end(), std::size_t{0});
+        std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+            return peakOf(painted.rows[a]) > peakOf(painted.rows[b]);
+        });
+        order.resize(most);
+        std::sort(order.begin(), order.end());
+        const std::size_t all = painted.rows.size();
+        std::vector<MemoryPlace> kept;
+        for (const std::size_t at : order) kept.push_back(painted.rows[at]);
+        painted.rows = std::move(kept);
+        const QString which =
+            most == 1 ? u"the fullest of %1 ranks"_s.arg(all) : u"the %1 fullest of %2 ranks"_s.arg(most).arg(all);
+        painted.subtitle = m_panels.size() > 1 ? u"%1; solid %2, dashed %3"_s.arg(which)
                                                      .arg(QChar(static_cast<char16_t>(u'A' + m_panels.size() - 1)))
                                                      .arg(QChar(static_cast<char16_t>(u'A' + m_panels.size() - 2)))
-                                               : u"the fullest rank"_s;
-    } else if (rect.width() < narrowView) {
-        painted.rowHeight = (rect.height() - header - bottomMargin) / charts;
-        painted.scroll = 0;
+                                               : which;
     }
+    const double each = room / static_cast<double>(std::max<std::size_t>(1, painted.rows.size()));
+    painted.rowHeight = rect.width() < narrowView ? each : std::min(painted.rowHeight, each);
     if (!withHover) {
         painted.hoverTime.reset();
         painted.microbatch = -1;

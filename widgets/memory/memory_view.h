@@ -54,9 +54,10 @@ public:
     double yOf(int rankIndex, Bytes bytes) const;
     QStringList rowTitles() const; // of every chart, from the top
 
-    // In a rectangle narrower than narrowView the charts share its height; if that is too little, only the fullest rank
-    // is shown.
+    // For a picture: the charts share the height of the rectangle, each whole. Where that is too little for all of them,
+    // the fullest ranks are shown, and the head says how many are left out.
     void paintTo(QPainter& painter, const QRectF& rect, const Theme& theme, bool withHover = false) const;
+    double paintedHeight() const; // for every chart, up to sixteen
     QSize sizeHint() const override;
     QSize minimumSizeHint() const override;
     bool known() const; // false: the run holds no memory, and one line says so

@@ -106,11 +106,14 @@ void GapSections::fillCauses()
             [this, cause](bool on) { emit causeChosen(on ? std::optional(cause) : std::nullopt); },
             Qt::QueuedConnection);
         m_rows.push_back({cause, button, bar, share});
-        const Nanos gain = m_levers ? m_levers->gainOf(cause).value_or(-1) : -1; // −1: no lever is about it
-        const QString without = gain < 0 ? QString()
-                                : gain == 0
-                                    ? u"\nRemoving it would not shorten the step."_s
-                                    : u"\nRemoving it would shorten the step by %1."_s.arg(durationText(gain, m_units));
+        const Nanos gain =
+            m_levers ? m_levers->gainOf(cause).value_or(-1) : -1; // −1: it counts for another cause, or no lever
+        const Lever* lever = m_levers ? m_levers->leverAgainst(cause) : nullptr;
+        const QString what = lever != nullptr ? words(lever->title).section(u" ("_s, 0, 0) : QString();
+        const QString without =
+            gain < 0    ? QString()
+            : gain == 0 ? u"\nNo change that is simulated against it shortens the step."_s
+                        : u"\n%1: the step would be shorter by %2."_s.arg(sentence(what), durationText(gain, m_units));
         const QString value = shownFigure(figureOf(cause), m_units);
         m_causes->addBar(button, bar, value,
                          u"%1%2\nAll causes add up to the idle time, %3, to the nanosecond."_s.arg(
@@ -120,7 +123,9 @@ void GapSections::fillCauses()
             const QString saved = m_units.time != 1 ? signedDurationText(-gain, m_units).section(u' ', 0, 0)
                                                     : signedDurationText(-gain, m_units);
             m_causes->addChange(saved,
-                                u"Time the step would save without it, simulated; the causes are sorted by this."_s,
+                                u"%1: the gain of this change, simulated. It is the same as under “What would help”; a "
+                                "change that removes several causes counts for the largest. The causes are sorted "
+                                "by it."_s.arg(sentence(what)),
                                 document::Tone::Good);
         }
         if (m_measure) m_measure->tell(*m_causes, figureOf(cause));

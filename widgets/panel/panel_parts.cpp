@@ -12,6 +12,7 @@
 #include <QVBoxLayout>
 
 #include "widgets/literals.h"
+#include "widgets/sentence.h"
 #include "widgets/style.h"
 #include "widgets/timeline/geometry.h"
 #include "widgets/timeline/slice_shapes.h"
@@ -41,14 +42,6 @@ int widestWord(const QFontMetrics& metrics, const QString& text)
 }
 
 } // namespace
-
-QString breakable(QString text)
-{
-    if (text.size() < 20 || text.contains(u' ')) return text;
-    for (const char c : {'_', ':', '-', '/', '.'})
-        text.replace(QLatin1Char(c), QString(QLatin1Char(c)) + QChar(0x200b));
-    return text;
-}
 
 RowLabel::RowLabel(const QString& text, const char* role, QWidget* parent, bool selectable) : QLabel(text, parent)
 {
@@ -251,10 +244,11 @@ QString PanelSection::textOf(const QWidget* label)
     return button != nullptr ? button->text() : QString();
 }
 
-void PanelSection::addRow(QWidget* label, const QString& value, const QString& tooltip)
+void PanelSection::addRow(QWidget* label, const QString& value, const QString& tooltip, document::Tone tone)
 {
-    auto* figure = makeLabel(value, "value", m_body, true);
-    figure->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
+    auto* figure = makeLabel(value, roleOf(tone), m_body, true);
+    figure->setAlignment(Qt::AlignRight | Qt::AlignTop); // beside the first line of the button
+    figure->setContentsMargins(0, 1, 0, 0);
     figure->setToolTip(tooltip);
     label->setParent(m_body);
     m_grid->addWidget(label, m_next, 0, 1, 2, Qt::AlignLeft);

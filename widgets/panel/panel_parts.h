@@ -64,9 +64,6 @@ private:
     QSize around() const; // what frame and padding add to the text
 };
 
-// File names have no break points: adds some after their separators.
-QString breakable(QString text);
-
 // One section: a title, rows below, a rule at the end. Rows are kept by key: setRow on a known key changes it in place.
 class PanelSection : public QWidget {
     Q_OBJECT
@@ -78,7 +75,9 @@ public:
     void addRow(const QString& label, const QString& value, const QString& tooltip = {},
                 document::Tone tone = document::Tone::Plain);
     void addBar(const QString& label, ShareBar* bar, const QString& value, const QString& tooltip = {});
-    void addRow(QWidget* label, const QString& value, const QString& tooltip = {}); // a button instead of a label
+    // a button instead of a label
+    void addRow(QWidget* label, const QString& value, const QString& tooltip = {},
+                document::Tone tone = document::Tone::Plain);
     void addBar(QWidget* label, ShareBar* bar, const QString& value, const QString& tooltip = {});
     struct Cell {
         QString text;

@@ -25,7 +25,7 @@ constexpr int widestBrief = 190; // pixels of a name that may be long
 // What a row says in a column; of names that may be long the whole.
 QString titled(const document::Column& column, const QString& text)
 {
-    return column.title.empty() ? text : u"%1: %2"_s.arg(QString::fromStdString(column.title), breakable(text));
+    return inLines(column.title.empty() ? sentence(text) : u"%1: %2"_s.arg(sentence(column.title), breakable(text)));
 }
 
 double numberOf(const TableCell& cell)
@@ -140,7 +140,7 @@ void SectionRows::add(PanelSection& panel, const document::Table& table) const
         const QString label =
             first.brief ? QFontMetrics(fontOf(FontRole::Body)).elidedText(name, Qt::ElideMiddle, widestBrief) : name;
         QStringList tip, among;
-        if (!row.meaning.empty()) tip << sentence(row.meaning);
+        if (!row.meaning.empty()) tip << inLines(sentence(row.meaning));
         QString value = text(change != shown.end() ? *change : shown.back());
         for (const std::size_t c : shown) {
             const bool known = !std::holds_alternative<std::monostate>(row.cells[c]) && text(c) != u"–"_s;
@@ -150,6 +150,15 @@ void SectionRows::add(PanelSection& panel, const document::Table& table) const
         }
         if (texts && change == shown.end()) {
             panel.addText(u"%1: %2"_s.arg(name, among.join(u", "_s)));
+        } else if (!row.action.empty() && act) {
+            auto* button = new LinkButton(sentence(label), (tip << sentence(row.action)).join(u'\n'));
+            button->setAccessibleDescription(sentence(row.action));
+            const auto* key = std::get_if<std::string>(&row.cells.front());
+            QObject::connect(
+                button, &QPushButton::clicked, &panel,
+                [does = act, key = key != nullptr ? QString::fromStdString(*key) : QString()] { does(key); },
+                Qt::QueuedConnection);
+            panel.addRow(button, value, tip.join(u'\n'), row.tone);
         } else if (row.op != noSpan && choose) {
             auto* button = new LinkButton(sentence(label), (tip << chosen).join(u'\n'));
             QObject::connect(

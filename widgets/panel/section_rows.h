@@ -14,9 +14,10 @@ class FigureMeasure;
 
 struct SectionRows {
     Units units;
-    const FigureMeasure* measure = nullptr;  // what figures are compared with
-    std::function<void(SpanId)> choose = {}; // of a row about an op, which then is a button
-    QString chosen = {};                     // what that button does, for its tooltip
+    const FigureMeasure* measure = nullptr;       // what figures are compared with
+    std::function<void(SpanId)> choose = {};      // of a row about an op, which then is a button
+    QString chosen = {};                          // what that button does, for its tooltip
+    std::function<void(const QString&)> act = {}; // on a row with an action, which then is a button; by its first cell
 
     void add(PanelSection& panel, const document::Section& section) const;
     void add(PanelSection& panel, const document::Figure& figure) const;

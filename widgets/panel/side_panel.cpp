@@ -14,6 +14,7 @@
 #include "schedules/model/kinds.h"
 #include "traces/report/run_document.h"
 #include "traces/report/table_document.h"
+#include "traces/run/run_facts.h"
 #include "traces/step/step_ops.h"
 #include "widgets/literals.h"
 #include "widgets/runs/runs_model.h"
@@ -200,7 +201,13 @@ void SidePanel::fillLevers()
             table->mostShown = mostLevers;
             std::erase_if(table->rows, [](const document::Row& row) { return row.tone != document::Tone::Good; });
         }
-    rows().add(*m_levers, section);
+    SectionRows shownRows = rows();
+    shownRows.act = [this](const QString& lever) { emit leverAsked(lever); };
+    shownRows.add(*m_levers, section);
+    auto* plan = new LinkButton(u"Plan a better order…"_s,
+                                u"Searches for the shortest order within a memory cap, with a proven lower bound"_s);
+    connect(plan, &QPushButton::clicked, this, &SidePanel::planAsked, Qt::QueuedConnection);
+    m_levers->addWidget(plan);
 }
 
 void SidePanel::fillSchedule()
@@ -208,8 +215,8 @@ void SidePanel::fillSchedule()
     const RunInfo& info = m_run->info;
     const auto& chunks = info.ranks > 0 ? info.stages / info.ranks : 0;
     if (!m_figures->noOps.empty()) {
-        for (const char* key : {"whole_step", "bubble_fraction"}) addFigure(*m_schedule, key);
-        m_schedule->addText(u"Unknown: %1."_s.arg(QString::fromStdString(m_figures->noOps)));
+        m_schedule->addText(
+            u"Step time and bubble ratio are unknown: %1."_s.arg(QString::fromStdString(m_figures->noOps)));
         m_schedule->addRow(u"Clock"_s, clockText(info.clock), provenanceText(info));
         return;
     }
@@ -224,6 +231,8 @@ void SidePanel::fillSchedule()
     if (!filtered() && m_figures->bubbles.outside() > 0) addFigure(*m_schedule, "makespan");
     if (!filtered())
         for (const std::string& said : m_figures->sentences()) m_schedule->addText(sentence(said), "secondary");
+    if (const std::string disturbance = configured(*m_run, "perturb"); !disturbance.empty())
+        m_schedule->addRow(u"Disturbance"_s, shownName(disturbance), u"It was recorded so on purpose."_s);
     m_schedule->addRow(u"Clock"_s, clockText(info.clock), provenanceText(info));
     if (const QString place = placeText(*m_run); !place.isEmpty()) m_schedule->addText(sentence(place), "secondary");
 }
@@ -320,8 +329,11 @@ void SidePanel::fillMemory()
     m_memory->setVisible(true);
     const document::Figure &peak = figure("peak_activation"), &weights = figure("weight_bytes");
     const Bytes most = std::llround(peak.value);
+    if (!peak.unknown.empty()) {
+        m_memory->addText(u"Activations are unknown: %1."_s.arg(QString::fromStdString(peak.unknown)), "faint");
+        return;
+    }
     rows().add(*m_memory, peak);
-    if (!peak.unknown.empty()) return;
     if (m_figures->baseline && !m_figures->baseline->peakActivation.empty()) {
         const auto& base = m_figures->baseline->peakActivation;
         const Bytes same = *std::max_element(base.begin(), base.end());
@@ -378,9 +390,19 @@ void SidePanel::fillDevices()
         }
         if (!largest.empty()) m_devices->addText(wholeQuantities(u"Kernel time: %1."_s.arg(largest.join(u"; "_s))));
     }
-    for (const ReportTable& table : m_figures->devices)
-        if (!table.sentence.empty()) m_devices->addText(wholeQuantities(sentence(table.sentence)));
-    m_devices->addText(u"The tables of the report show them by rank."_s, "faint");
+    for (const ReportTable& table : m_figures->devices) {
+        if (table.sentence.empty()) continue;
+        m_devices->addText(wholeQuantities(sentence(table.sentence)));
+        // the row that the sentence is about comes first
+        if (const SpanId first = table.ops.empty() ? noSpan : table.ops.front(); first != noSpan) {
+            auto* go = new LinkButton(u"Show it on the timeline"_s,
+                                      inLines(u"Selects %1"_s.arg(opOnRank(*m_run->timeline, first))));
+            connect(
+                go, &QPushButton::clicked, this, [this, first] { emit spanAsked(first); }, Qt::QueuedConnection);
+            m_devices->addWidget(go);
+        }
+    }
+    m_devices->addText(u"Analyse ▸ Tables shows them by rank."_s, "faint");
 }
 
 void SidePanel::fillCommunication()

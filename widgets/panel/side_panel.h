@@ -39,6 +39,9 @@ public:
 signals:
     void budgetAsked(); // the button in the section Memory
     void unfilterAsked();
+    void leverAsked(const QString& lever);    // by its name: do what it says
+    void spanAsked(stagewright::SpanId span); // shows it on the timeline
+    void planAsked();                         // a better order within the memory of this one
 
 private:
     void pairMeasure();

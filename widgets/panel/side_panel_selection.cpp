@@ -76,8 +76,9 @@ void SidePanel::describeSpan(SpanId id)
         fill.fill.name(), fill.label.name()));
     layout->addWidget(swatch);
     const QString name = shownName(timeline.nameOf(span));
-    auto* title = makeLabel(u"%1, rank %2"_s.arg(op ? sentence(ruleOf(span.op.kind).title) : look.name).arg(track.rank),
-                            "value", head, true);
+    auto* title = makeLabel(
+        u"%1, rank %2"_s.arg(op ? sentence(ruleOf(span.op.kind).title) : breakable(look.name)).arg(track.rank), "value",
+        head, true);
     title->setWordWrap(true);
     layout->addWidget(title, 1);
     m_selection->addWidget(head);
@@ -150,7 +151,7 @@ void SidePanel::describeLaunch(SpanId id)
                             u"From the call on the host until it started."_s);
     for (const auto& [title, sizes] : launchShape(timeline, span))
         m_selection->addRow(title, sizes, u"How it was launched."_s);
-    if (const QString name = shownName(timeline.nameOf(span)); look.name != name) m_selection->addText(name);
+    if (const QString name = shownName(timeline.nameOf(span)); look.name != name) m_selection->addText(breakable(name));
 }
 
 void SidePanel::describeMemory(SpanId id)

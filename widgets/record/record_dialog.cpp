@@ -343,7 +343,7 @@ void RecordDialog::addConditions(QVBoxLayout* into)
     add(u"Sends"_s, choice("sends", {{u"buffered"_s, "buffered"}, {u"rendezvous"_s, "rendezvous"}},
                            u"Buffered: a send never waits. Rendezvous: it waits for its receive."_s));
     add(u"Receives"_s,
-        choice("receives", {{u"as the rule says"_s, ""}, {u"blocking"_s, "blocking"}, {u"posted"_s, "posted"}},
+        choice("receives", {{u"by the rule"_s, ""}, {u"blocking"_s, "blocking"}, {u"posted"_s, "posted"}},
                u"Under rendezvous: the rank waits at a receive, or the op that needs the message waits."_s));
     add(u"Insert messages"_s,
         line("lower", u"no rule"_s,

@@ -74,8 +74,15 @@ void TablesPanel::setTables(std::shared_ptr<const std::vector<ReportTable>> tabl
     showTable(m_names->currentRow());
 }
 
+// Of a run without ops the one that says why nothing computes.
 int TablesPanel::firstWithRows() const
 {
+    const auto has = [this](std::size_t row) {
+        return (*m_tables)[row].unknown.empty() && !(*m_tables)[row].rows.empty();
+    };
+    const bool ops = m_tables && !m_tables->empty() && has(0);
+    for (std::size_t row = 0; m_tables && !ops && row < m_tables->size(); ++row)
+        if ((*m_tables)[row].analysis->leads && has(row)) return static_cast<int>(row);
     for (int row = 0; m_tables && row < m_names->count(); ++row)
         if (const ReportTable& table = (*m_tables)[static_cast<std::size_t>(row)];
             table.unknown.empty() && !table.rows.empty())

@@ -212,10 +212,9 @@ void Legend::paintTo(QPainter& p, const QRectF& rect, const Theme& theme) const
             break;
         }
         case Entry::Look::Hatch:
-            box.setWidth(18);
-            box.translate(-3, 0);
+            box.setWidth(16);
             x += 4;
-            paintHatch(p, box, box.topLeft(), theme);
+            paintHatch(p, box.adjusted(1, 1, -1, -1), box.topLeft(), theme); // within its rounded corners
             p.setBrush(Qt::NoBrush); // in some themes its fill is as dark as the background
             p.setPen(QPen(theme.bubbleHatch, 1));
             p.drawRoundedRect(box.adjusted(0.5, 0.5, -0.5, -0.5), 2.5, 2.5);

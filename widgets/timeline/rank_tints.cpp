@@ -21,7 +21,8 @@ QString stagesText(const std::set<int>& stages)
 }
 
 RankTints::RankTints(const Schedule* schedule, int rank, const std::set<int>& stages)
-    : m_schedule(schedule), m_copies(schedule != nullptr && schedule->placement.hasCopies()), m_rank(rank)
+    : m_schedule(schedule), // replicas have rows of their own, which say so
+      m_copies(schedule != nullptr && schedule->replicas == 1 && schedule->placement.hasCopies()), m_rank(rank)
 {
     int next = 0;
     for (const int stage : stages) {

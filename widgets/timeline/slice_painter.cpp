@@ -373,7 +373,8 @@ private:
         m_painter.setBrush(Qt::NoBrush);
         m_painter.drawRoundedRect(rect.adjusted(1, 1, -1, -1), sliceCorner - 1, sliceCorner - 1);
         const bool dark = fill.label.lightnessF() > 0.5F;
-        if (rect.width() < 8 || contrast(m_theme.critical, fill.fill) >= (dark ? 3 : 1.5)) return;
+        // in a narrow one it would lie over the digit
+        if (rect.width() < 15 || contrast(m_theme.critical, fill.fill) >= (dark ? 3 : 1.5)) return;
         m_painter.setPen(QPen(fill.label, 1));
         m_painter.drawRoundedRect(rect.adjusted(2.5, 2.5, -2.5, -2.5), sliceCorner - 1.5, sliceCorner - 1.5);
     }

@@ -64,6 +64,12 @@ void TimelineInput::hideCard()
     if (m_card) m_card->hide();
 }
 
+void TimelineInput::pictureMoved()
+{
+    if (m_view->viewState()->hovered().valid()) m_view->viewState()->setHovered({});
+    hideCard();
+}
+
 void TimelineInput::leave()
 {
     m_view->viewState()->setHoverTime(std::nullopt);

@@ -27,6 +27,7 @@ public:
     bool dragging() const { return m_drag.kind != Drag::None; } // or about to
     void cancelDrag();
     void hideCard();
+    void pictureMoved(); // under a pointer that rests: what it was over is elsewhere now
 
 signals:
     void pressed(QPointF at);                     // before anything else happens

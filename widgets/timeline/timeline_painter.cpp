@@ -165,15 +165,28 @@ void paintRuler(const Frame& f)
     const int decimals = std::max(
         0, static_cast<int>(std::ceil(-std::log10(std::max<double>(1, static_cast<double>(step)) / scale) - 1e-9)));
     const QColor major = f.theme.faint, minor = f.theme.separator;
+    const auto textOf = [&](const ShownTick& tick) { return fixed(static_cast<double>(tick.shown) / scale, decimals); };
+    // Labels at every first, second, fifth or tenth of the ticks: as many as fit, and none drops out of the row.
+    double widest = 0;
     bool first = true;
+    for (const ShownTick& tick : ticks) {
+        if (!tick.major) continue;
+        widest = std::max(widest, metrics.horizontalAdvance(first ? textOf(tick) + name : textOf(tick)));
+        first = false;
+    }
+    const double apart = scene.axis.degenerate() ? 1 : static_cast<double>(step) / scene.axis.nanosPerPixel();
+    Nanos each = 1;
+    for (const Nanos more : {2, 5, 10})
+        if (static_cast<double>(each) * apart < widest + 6) each = more;
+    first = true;
     const std::vector<QRectF> flags = paintStepFlags(f);
     double labelEnd = 0;
     for (const ShownTick& tick : ticks) {
         const double x = std::round(scene.axis.toX(tick.time) * f.ratio) / f.ratio;
         const double height = tick.major ? 10 : 5;
         p.fillRect(QRectF(x, rulerHeight - 1 - height, 1, height), tick.major ? major : minor);
-        if (!tick.major) continue;
-        QString text = fixed(static_cast<double>(tick.shown) / scale, decimals);
+        if (!tick.major || step <= 0 || tick.shown / step % each != 0) continue;
+        QString text = textOf(tick);
         if (first) text += name;
         const double width = metrics.horizontalAdvance(text);
         const QRectF room(x + 2, 0, width + 6, rulerHeight);

@@ -45,6 +45,7 @@ TimelineView::TimelineView(ViewState* state, QWidget* parent)
     connect(m_state, &ViewState::visibleChanged, this, [this] {
         layOut();
         moved();
+        m_input->pictureMoved();
         emit statusChanged(statusText());
     });
     connect(m_state, &ViewState::shownChanged, this, [this] {
@@ -222,7 +223,9 @@ void TimelineView::setScrollTop(double top)
     const double before = m_scene.scroll;
     m_scene.scroll = top;
     layOut();
-    if (m_scene.scroll != before) invalidate();
+    if (m_scene.scroll == before) return;
+    invalidate();
+    m_input->pictureMoved();
 }
 
 void TimelineView::showRows(double top, double bottom)
@@ -322,6 +325,7 @@ void TimelineView::resizeEvent(QResizeEvent*)
 {
     layOut();
     invalidate();
+    m_input->pictureMoved();
     emit statusChanged(statusText());
 }
 

@@ -75,14 +75,22 @@ Result<Answer> answerOf(const std::vector<std::shared_ptr<const RunView>>& views
                             "align at an op that every run has");
             starts.push_back(*start);
         }
+    const QStringList names = distinctTitles(views);
     for (std::size_t i = 0; i < views.size(); ++i) {
-        if (starts.empty()) {
+        const QString& name = names[static_cast<qsizetype>(i)];
+        if (starts.empty() && name == views[i]->panel->name) {
             answer.panels.push_back(views[i]->panel);
+            continue;
+        }
+        if (starts.empty()) {
+            auto named = std::make_shared<TimelinePanel>(*views[i]->panel);
+            named->name = name;
+            answer.panels.push_back(std::move(named));
             continue;
         }
         PanelOptions options;
         options.step = views[i]->panel->step;
-        options.name = views[i]->panel->name;
+        options.name = name;
         options.lead = *std::max_element(starts.begin(), starts.end()) - starts[i];
         options.kernelsByClass = views[i]->panel->byClass;
         options.places = placesOf(*views[i]->run);
@@ -355,13 +363,9 @@ void CompareController::present(bool fit)
     m_workspace.views().legend->setPanels(m_panels);
     m_workspace.shown().applyBudget();
     m_workspace.shown().tellDamage({m_views.front().get(), m_views[other].get()});
-    QStringList names;
     int steps = m_views.front()->run->timeline->steps();
-    for (const auto& view : m_views) {
-        names << runTitle(view->run->info);
-        steps = std::min(steps, view->run->timeline->steps());
-    }
-    m_panel->setChoices(names, m_against, m_question.alignedAt.has_value(), steps, m_question.step);
+    for (const auto& view : m_views) steps = std::min(steps, view->run->timeline->steps());
+    m_panel->setChoices(distinctTitles(m_views), m_against, m_question.alignedAt.has_value(), steps, m_question.step);
     m_panel->setAll(m_comparisons, predictionText());
     m_panel->setComparison(m_views.front()->run, m_views[other]->run, comparison);
     m_workspace.shown().setMode(Shown::Mode::Compare);
@@ -379,8 +383,7 @@ void CompareController::present(bool fit)
 
 QString CompareController::title() const
 {
-    QStringList names;
-    for (const auto& view : m_views) names << runTitle(view->run->info);
+    QStringList names = distinctTitles(m_views);
     if (names.size() < 2) return names.join(QString());
     const QString last = names.takeLast();
     return u"%1 and %2"_s.arg(names.join(u", "_s), last);

@@ -30,8 +30,6 @@
 namespace stagewright {
 namespace {
 
-constexpr double chartHeight = 84, chartsHeader = 40; // of the memory, at most
-
 QString suggested(const RunView& view, const QString& suffix)
 {
     QString name = QString::fromStdString(view.run->info.name);
@@ -102,10 +100,10 @@ void ExportController::refresh()
     if (m_dialog) m_dialog->close(); // its picture is of what was shown
 }
 
-QString ExportController::titleOf(const RunView& view) const
+QString ExportController::titleOf(const RunView& view, const QString& name) const
 {
     const RunInfo& info = view.run->info;
-    const QString schedule = scheduleTitle(info.scheduleName), name = runTitle(info);
+    const QString schedule = scheduleTitle(info.scheduleName);
     const QString shape = u"%1 × %2"_s.arg(countText(info.ranks, u"1 rank"_s, u"%L1 ranks"_s),
                                            countText(info.microbatches, u"1 microbatch"_s, u"%L1 microbatches"_s));
     return name == schedule ? u"%1, %2"_s.arg(schedule, shape) : u"%1 (%2), %3"_s.arg(name, schedule, shape);
@@ -135,23 +133,23 @@ PictureContent ExportController::picture() const
     TimelineView* timeline = m_workspace.views().timeline;
     MemoryView* memory = m_workspace.views().memory;
     if (m_workspace.shown().mode() == Shown::Mode::Compare && other) {
-        content.title = u"A: %1; B: %2"_s.arg(titleOf(*shown), titleOf(*other));
+        const QStringList names = distinctTitles({shown, other});
+        content.title = u"A: %1; B: %2"_s.arg(titleOf(*shown, names[0]), titleOf(*other, names[1]));
         content.caption << captionOf(*shown, u"A: "_s) << captionOf(*other, u"B: "_s);
         // shapes and figures are in the picture
-        const QString nameA = runTitle(shown->run->info), nameB = runTitle(other->run->info);
-        content.shortTitle = u"A: %1; B: %2"_s.arg(nameA, nameB);
+        content.shortTitle = u"A: %1; B: %2"_s.arg(names[0], names[1]);
         content.shortCaption
             << u"A: step %1, %2; %3"_s.arg(shown->step + 1).arg(costsText(*shown->run), sourceText(*shown))
             << u"B: step %1, %2; %3"_s.arg(other->step + 1).arg(costsText(*other->run), sourceText(*other));
     } else if (m_workspace.shown().mode() == Shown::Mode::Edit) {
         const ScheduleEditor& editor = m_workspace.feature<OrderEditing>()->editor();
-        content.title = u"%1 (edited)"_s.arg(titleOf(*shown));
+        content.title = u"%1 (edited)"_s.arg(titleOf(*shown, runTitle(shown->run->info)));
         content.caption << u"%1, bubble ratio %2; simulated with costs: %3"_s.arg(
             durationText(editor.figures().makespan, {editor.costs().timeUnit, editor.costs().memoryUnit}),
             percentText(editor.figures().bubbleFraction),
             editor.costs().origin.empty() ? u"of the run"_s : QString::fromStdString(editor.costs().origin));
     } else {
-        content.title = titleOf(*shown);
+        content.title = titleOf(*shown, runTitle(shown->run->info));
         content.caption = captionOf(*shown, {});
         if (const QString tool = m_workspace.shown().toolText(); !tool.isEmpty()) content.caption.insert(1, tool);
     }
@@ -178,8 +176,7 @@ PictureContent ExportController::picture() const
         timeline->scene().visibleSlices()};
     const auto ranks = static_cast<double>(
         std::max<std::size_t>(1, timeline->panels().empty() ? 1 : timeline->panels().back()->ranks.size()));
-    const double charts = std::min<double>(withMemory ? memory->height() : memory->sizeHint().height(),
-                                           chartsHeader + ranks * chartHeight);
+    const double charts = memory->paintedHeight();
     // in one column: of the fullest rank, if two runs are above
     const double few = timeline->panels().size() > 1 ? 80 : 36 + std::min(4.0, ranks) * 44;
     PicturePart lower{PicturePart::Role::View,

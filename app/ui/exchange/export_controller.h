@@ -45,7 +45,7 @@ private:
     void copy(TableFormat format);
     void refresh(); // enables actions
     QStringList captionOf(const RunView& view, const QString& mark) const;
-    QString titleOf(const RunView& view) const;
+    QString titleOf(const RunView& view, const QString& name) const;
 
     QPointer<ExportDialog> m_dialog;
 };

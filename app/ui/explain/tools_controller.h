@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "app/ui/workspace/feature.h"
+#include "app/ui/workspace/offers.h"
 #include "app/ui/workspace/shown.h"
 #include "schedules/messages/channels.h"
 #include "schedules/messages/lower.h"
@@ -22,14 +23,14 @@ class WhatIfPanel;
 struct LoweredPicture;
 struct WhatIfBase;
 
-class ToolsController : public Feature {
+class ToolsController : public Feature, public WhatIfAsking {
     Q_OBJECT
 public:
     explicit ToolsController(Workspace& workspace);
     static std::vector<ActionEntry> actionTable();
     static std::vector<ShowEntry> showTable();
     FeatureParts parts() override;
-    void askWhatIf(const QString& changes); // as in simulate --what-if
+    void askWhatIf(const QString& changes) override;
 
 private:
     struct ToolInput {

@@ -1,9 +1,11 @@
 #include "app/ui/explore/explorer_controller.h"
 
+#include <cmath>
 #include <mutex>
 
 #include <QFileDialog>
 #include <QFileInfo>
+#include <QPushButton>
 #include <QSettings>
 
 #include "app/ui/workspace/actions.h"
@@ -77,6 +79,18 @@ ExplorerController::ExplorerController(Workspace& workspace)
     connect(m_view, &ExploreView::previewAsked, this, &ExplorerController::askPreview);
     connect(m_view, &ExploreView::openAsked, this, &ExplorerController::open);
     connect(m_view, &ExploreView::saveAsked, this, &ExplorerController::saveAsked);
+    connect(m_view->findChild<QPushButton*>(u"planOrder"_s), &QPushButton::clicked, this, [this] {
+        const SweepRow* chosen = m_view->rowAt(m_view->selected());
+        if (chosen == nullptr || !chosen->good()) return;
+        const Setup point = chosen->point;
+        const auto made = preparedCase(point);
+        if (!made) return m_workspace.banner()->showError(QString(), made.error());
+        const double cap = m_view->question().cap;
+        m_workspace.feature<OrderPlanning>()->planFor(
+            made->state.schedule, made->costs, scheduleTitle(point.schedules.front()),
+            cap > 0 ? std::optional(static_cast<Bytes>(std::llround(cap * static_cast<double>(made->costs.memoryUnit))))
+                    : std::nullopt);
+    });
     connect(m_view, &ExploreView::cancelAsked, this, &ExplorerController::cancel);
     connect(m_view, &ExploreView::csvAsked, this, [this] {
         const QString path =

@@ -47,9 +47,7 @@ void LibraryController::newFromLibrary(const QString& name, const Shape& shape, 
                 m_workspace.refreshCaptions();
                 return;
             }
-            const QString parameters = name.section(u':', 1);
-            QString title = scheduleTitle(name.section(u':', 0, 0).toStdString());
-            if (!parameters.isEmpty()) title += u' ' + parameters;
+            const QString title = scheduleTitle(name.toStdString());
             (*run)->info.name = u"%1 %2 × %3"_s.arg(title).arg(shape.ranks).arg(shape.microbatches).toStdString();
             m_workspace.shown().showRun(m_workspace.library()->addSimulated(std::move(**run)));
         });

@@ -1,7 +1,15 @@
 #include "app/ui/runs/run_view.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
+
+#include <QFileInfo>
+
+#include "traces/run/run_facts.h"
+#include "widgets/literals.h"
+#include "widgets/runs/runs_model.h"
+#include "widgets/sentence.h"
 
 namespace stagewright {
 
@@ -32,6 +40,33 @@ Result<std::shared_ptr<const RunView>> makeRunView(const RunRef& ref, std::share
     view->median = run->representativeStep();
     view->run = std::move(run);
     return std::shared_ptr<const RunView>(std::move(view));
+}
+
+QStringList distinctTitles(const std::vector<std::shared_ptr<const RunView>>& views)
+{
+    QStringList titles;
+    for (const auto& view : views) titles << runTitle(view->run->info);
+    const auto disturbance = [](const RunView& view) {
+        const std::string of = configured(*view.run, "perturb");
+        return of.empty() ? u"undisturbed"_s : shownName(of);
+    };
+    const auto file = [](const RunView& view) { return QFileInfo(view.ref.file).completeBaseName(); };
+    const auto number = [](const RunView& view) { return u"run %1"_s.arg(view.ref.id); };
+    const QStringList plain = titles;
+    for (qsizetype i = 0; i < plain.size(); ++i) {
+        std::vector<std::size_t> alike;
+        for (qsizetype k = 0; k < plain.size(); ++k)
+            if (plain[k] == plain[i]) alike.push_back(static_cast<std::size_t>(k));
+        if (alike.size() < 2) continue;
+        const auto distinct = [&](const auto& of) { // every one of them from the others
+            std::set<QString> values;
+            for (const std::size_t k : alike) values.insert(of(*views[k]));
+            return values.size() == alike.size();
+        };
+        const RunView& own = *views[static_cast<std::size_t>(i)];
+        titles[i] += u", "_s + (distinct(disturbance) ? disturbance(own) : distinct(file) ? file(own) : number(own));
+    }
+    return titles;
 }
 
 std::shared_ptr<const RunView> overSteps(const RunView& base, const ShownSteps& steps, const ViewChoices& choices)

@@ -3,6 +3,9 @@
 
 #include <memory>
 #include <optional>
+#include <vector>
+
+#include <QStringList>
 
 #include "schedules/base/result.h"
 #include "traces/report/run_report.h"
@@ -44,6 +47,10 @@ struct ViewChoices {
 // Figures and panel of a step; a pure function for any thread. step −1: the representative step.
 Result<std::shared_ptr<const RunView>> makeRunView(const RunRef& ref, std::shared_ptr<const Run> run, int step,
                                                    const ViewChoices& choices = {});
+
+// Titles that tell the runs apart: where two are called alike, with the disturbance, else the file, else the number of
+// the run in it.
+QStringList distinctTitles(const std::vector<std::shared_ptr<const RunView>>& views);
 
 // The same run with several steps on one axis; figures stay those of `base`'s step. For any thread.
 std::shared_ptr<const RunView> overSteps(const RunView& base, const ShownSteps& steps, const ViewChoices& choices);

@@ -59,6 +59,8 @@ public:
     virtual const std::shared_ptr<const RunView>& source() const = 0; // the run whose order is edited
     virtual void enterEdit() = 0;
     virtual void leaveEdit() = 0;
+    // Opens a run that is in memory only and edits it, with `order` as a change of this name.
+    virtual void editRun(Run run, const QString& change, Schedule order) = 0;
     // An order with missing ops and no other fault, as a run of this name; false: not such an order.
     virtual bool editIncomplete(const Schedule& order, const QString& name = {}) = 0;
     virtual void compareWith(const QString& name) = 0; // a library schedule; empty: none
@@ -82,6 +84,8 @@ class Recording {
 public:
     virtual RecordProcess* process() = 0;
     virtual RecordDialog* openRecordDialog() = 0; // not modal; deleted when closed
+    // The same with what the run shown was recorded with, its conditions included; null: it has no order.
+    virtual RecordDialog* recordAgain() = 0;
     // aside: for a lesson, which reads the file itself: nothing is listed, shown or said here.
     virtual void startRecording(const Setup& setup, const QString& target, bool targetIsNew, bool aside = false) = 0;
     // follows one that runs elsewhere and writes its runs there
@@ -98,6 +102,26 @@ public:
 
 protected:
     ~Recording() = default;
+};
+
+class OrderPlanning {
+public:
+    // The planner's dialog for the order that is shown or edited; cap: activations of a rank, nothing: none.
+    virtual void planOrder(std::optional<Bytes> cap) = 0;
+    // For another order, which is then opened as a run and edited.
+    virtual void planFor(const Schedule& order, const CostModel& costs, const QString& name,
+                         std::optional<Bytes> cap) = 0;
+
+protected:
+    ~OrderPlanning() = default;
+};
+
+class WhatIfAsking {
+public:
+    virtual void askWhatIf(const QString& changes) = 0; // of the run shown, as in simulate --what-if
+
+protected:
+    ~WhatIfAsking() = default;
 };
 
 class RunComparing {

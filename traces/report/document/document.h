@@ -74,6 +74,7 @@ struct Row {
     bool shown = true;
     std::string meaning = {};     // of what the row is about
     SpanId op = noSpan;           // the span it is about
+    std::string action = {};      // what a window can do about it, as a clause; the first cell says to what
     std::vector<Tone> tones = {}; // of its cells, where these differ
     Tone toneOf(std::size_t cell) const { return cell < tones.size() ? tones[cell] : tone; }
 };
