@@ -1,5 +1,5 @@
-// Each lesson is played as a learner does, through the widgets: guesses and answers are typed or chosen, goals are met
-// by typed edits, Next goes on. Offscreen each lesson by the keyboard alone; on a real X server all in one sitting, by
+// Each lesson is played from its text alone as a learner does who errs first, through the widgets: guesses and answers
+// are typed or chosen, wrong ones before right ones, goals are met by typed edits, Next goes on. Offscreen each lesson by the keyboard alone; on a real X server all in one sitting, by
 // its mouse and keyboard. On the way no text is clipped or printed over another, no answer is given away before its
 // guess, no raw key is shown, and an answer that was right stays right whatever happens to the canvas.
 #include <cmath>
@@ -233,6 +233,68 @@ class TestLessonPlay : public QObject {
         return found;
     }
 
+    // The lesson's wrong answers to a question, at least two; of those that take a number a made one beside it.
+    static QStringList wrongAnswers(const lessons::Lesson& lesson, const lessons::Quiz& quiz)
+    {
+        QStringList all;
+        for (const lessons::Wrong* wrong : lesson.all<lessons::Wrong>())
+            for (const auto& [id, words] : wrong->said)
+                if (wrong->check == quiz.id && id == quiz.id) all << qs(words);
+        if (all.size() >= 2) return all;
+        for (const std::string& choice : quiz.choices)
+            if (!all.contains(qs(choice)) && qs(choice) != qs(lesson.solutionOf(quiz.id)->said.front().second))
+                all << qs(choice);
+        if (quiz.choices.empty() && !all.isEmpty()) all << QStringLiteral("77");
+        return all;
+    }
+    // Errs twice: the first miss gets a direction, the second a hint, and none the answer.
+    static void errs(MainWindow& window, const lessons::Quiz& quiz, const QString& where)
+    {
+        LessonPanel& panel = *lessonsOf(window).panel();
+        LessonSession& session = *lessonsOf(window).session();
+        const QString truth = qs(session.lesson().solutionOf(quiz.id)->said.front().second);
+        const auto hints = session.lesson().hintsOf(quiz.id);
+        int missed = 0;
+        for (const QString& wrong : wrongAnswers(session.lesson(), quiz).mid(0, 2)) {
+            QVERIFY2(answer(panel, quiz.id, wrong), qPrintable(where + qs(quiz.id)));
+            QVERIFY(ready(window));
+            ++missed;
+            QVERIFY2(session.markOf(quiz.id) < lessons::Mark::Shown, qPrintable(where + wrong));
+            QCOMPARE(session.missesOf(quiz.id), missed);
+            QCOMPARE(session.hintsOf(quiz.id), missed >= 2 && !hints.empty() ? 1 : 0);
+            const LessonPage page = session.page();
+            const PageReading reading = readPage(session.lesson(), page, session.canvas(), session.learner(), false);
+            for (std::size_t i = 0; i < page.blocks.size(); ++i) {
+                const auto* one = std::get_if<lessons::Quiz>(page.blocks[i]);
+                if (one == nullptr || one->id != quiz.id) continue;
+                QCOMPARE(reading.open, static_cast<int>(i));
+                const QString reply = replyOf(reading.blocks[i], missed);
+                QVERIFY2(!reading.blocks[i].direction.isEmpty() && reply.startsWith(reading.blocks[i].direction),
+                         qPrintable(where + reply));
+                QVERIFY2(!reading.blocks[i].general || missed > 1 || reply == reading.blocks[i].direction,
+                         qPrintable(where + reply));
+                QVERIFY2(!reply.contains(saying(truth)), qPrintable(where + reply));
+                QVERIFY2(panel.plainText().contains(reading.blocks[i].direction), qPrintable(where + reply));
+            }
+        }
+    }
+    // A wrong order, where the step lets the learner type it, is not taken for the goal.
+    static void errs(MainWindow& window, const lessons::Check& check, QLineEdit* words, const QString& where)
+    {
+        LessonSession& session = *lessonsOf(window).session();
+        for (const lessons::Wrong* wrong : session.lesson().all<lessons::Wrong>()) {
+            if (wrong->check != check.id) continue;
+            lessons::Solution as;
+            static_cast<lessons::GivenAnswer&>(as) = *wrong;
+            enter(words, editsFor(session, as));
+            QVERIFY(ready(window));
+            QVERIFY2(session.markOf(check.id) < lessons::Mark::Shown, qPrintable(where + qs(wrong->says)));
+            break;
+        }
+        session.reset();
+        QVERIFY(ready(window));
+    }
+
     // A page: what is asked is answered, what is to be done is done. Its runs, if it has any, are left alone. The test
     // has failed where it can't be played.
     static void playPage(MainWindow& window)
@@ -289,6 +351,11 @@ class TestLessonPlay : public QObject {
                     QVERIFY2(givenAway(window, now).isEmpty(), qPrintable(where + givenAway(window, now)));
                 auto* words = panel.findChild<QLineEdit*>(QStringLiteral("editInWords"));
                 QVERIFY2(words != nullptr && words->isVisible(), check->id.c_str());
+                const bool first = check == session.lesson().all<lessons::Check>().front();
+                if (!onServer()) errs(window, *check, words, where);
+                if (QTest::currentTestFailed()) return;
+                if (first) keepPicture(window, QStringLiteral("%1-%2-erred").arg(id).arg(page + 1));
+                words = panel.findChild<QLineEdit*>(QStringLiteral("editInWords"));
                 const QString edits = editsFor(session, *solution);
                 enter(words, edits);
                 QVERIFY(ready(window));
@@ -302,6 +369,11 @@ class TestLessonPlay : public QObject {
                 const auto said = std::find_if(solution->said.begin(), solution->said.end(),
                                                [&](const auto& one) { return one.first == quiz->id; });
                 QVERIFY2(said != solution->said.end(), quiz->id.c_str());
+                const auto* words = panel.findChild<QLineEdit*>(QStringLiteral("editInWords"));
+                QCOMPARE(words->isVisible(), !quiz->with.empty()); // its tools, and no other
+                if (!onServer()) errs(window, *quiz, where);
+                if (QTest::currentTestFailed()) return;
+                keepPicture(window, QStringLiteral("%1-%2-%3-erred").arg(id).arg(page + 1).arg(qs(quiz->id)));
                 QVERIFY2(answer(panel, quiz->id, qs(said->second)), qPrintable(where + qs(quiz->id)));
                 QVERIFY(ready(window));
                 QVERIFY2(session.markOf(quiz->id) == lessons::Mark::Done, qPrintable(where + panel.plainText()));

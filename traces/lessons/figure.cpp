@@ -194,7 +194,7 @@ Result<FigureData> bytesOf(const StepState& state, const std::string& name)
     out.plot.legend = PlotLegend::Right;
     PlotSeries weights{"weights", {}, PlotMark::Bars, PlotInk{PlotHue::Forward}},
         gradients{"gradients", {}, PlotMark::Bars, PlotInk{PlotHue::Backward}},
-        optimizer{"optimizer state", {}, PlotMark::Bars, PlotInk{PlotHue::Optimizer}};
+        optimizer{"optimizer", {}, PlotMark::Bars, PlotInk{PlotHue::Optimizer}};
     for (const bool now : {false, true}) {
         STAGEWRIGHT_TRY(auto report, simulated(state, name, now ? "" : "shard=none"));
         const auto x = static_cast<double>(out.plot.across.names.size());

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include <QFontMetricsF>
 #include <QPainter>
 #include <QPainterPath>
 
@@ -11,6 +12,7 @@
 #include "widgets/sentence.h"
 #include "widgets/timeline/arrows.h"
 #include "widgets/timeline/geometry.h"
+#include "widgets/timeline/slice_painter.h"
 #include "widgets/timeline/timeline_view.h"
 
 namespace stagewright {
@@ -47,16 +49,16 @@ std::optional<QRectF> HangOverlay::rectAt(const TimelineScene& scene, int rank, 
     return std::nullopt;
 }
 
-std::vector<QRectF> HangOverlay::stopped(const TimelineScene& scene) const
+std::vector<HangOverlay::Stopped> HangOverlay::stopped(const TimelineScene& scene) const
 {
-    std::vector<QRectF> rects;
+    std::vector<Stopped> rects;
     if (!m_hang || scene.panels.empty()) return rects;
     for (const BlockedRank& blocked : m_hang->blocked) {
         const auto& list = m_order->order[static_cast<std::size_t>(blocked.rank)];
         for (auto at = static_cast<std::size_t>(std::max(0, blocked.position));
              at < list.size() && rects.size() < mostStopped; ++at)
             if (isCompute(list[at].kind))
-                if (const auto rect = rectOf(scene, blocked.rank, list[at])) rects.push_back(*rect);
+                if (const auto rect = rectOf(scene, blocked.rank, list[at])) rects.push_back({*rect, list[at]});
     }
     return rects;
 }
@@ -81,13 +83,24 @@ void HangOverlay::paint(QPainter& painter, const TimelineScene& scene, const The
     painter.save();
     painter.setClipRect(scene.plotRect().adjusted(4, 0, 0, 0), Qt::IntersectClip);
     QColor veil = theme.canvas;
-    veil.setAlphaF(0.55F);
-    for (const QRectF& rect : stopped(scene)) {
+    veil.setAlphaF(0.5F);
+    painter.setFont(fontOf(FontRole::Label));
+    const QFontMetricsF metrics(painter.font());
+    for (const auto& [rect, op] : stopped(scene)) {
         painter.fillRect(rect, veil);
-        painter.setPen(QPen(theme.critical, 1.6));
+        painter.setPen(QPen(theme.critical, 1));
         for (const QLineF& line : hatchLines(rect, rect.topLeft(), 8)) painter.drawLine(line);
         painter.setBrush(Qt::NoBrush);
-        painter.drawRect(rect.adjusted(0.8, 0.8, -0.8, -0.8));
+        painter.drawRect(rect.adjusted(0.5, 0.5, -0.5, -0.5));
+        const QString label = sliceLabel(op, 100); // with its kind, which the hatch makes hard to see
+        const double width = metrics.horizontalAdvance(label) + 8;
+        if (width > rect.width() || rect.height() < 16) continue;
+        const QRectF pill(rect.center().x() - width / 2, rect.center().y() - 8, width, 16);
+        painter.setPen(Qt::NoPen);
+        painter.setBrush(theme.canvas);
+        painter.drawRoundedRect(pill, 3, 3);
+        painter.setPen(theme.text);
+        painter.drawText(pill, Qt::AlignCenter, label);
     }
     // From the middle of the waiting op to the middle of what it waits for; the two ways between two ops side by side.
     painter.setRenderHint(QPainter::Antialiasing);
@@ -95,7 +108,7 @@ void HangOverlay::paint(QPainter& painter, const TimelineScene& scene, const The
     for (const auto& [from, to] : arrows) {
         const QPointF a = from.center(), b = to.center();
         const double length = std::max(1.0, std::hypot(b.x() - a.x(), b.y() - a.y()));
-        const QPointF along((b.x() - a.x()) / length, (b.y() - a.y()) / length), aside(-along.y() * 10, along.x() * 10);
+        const QPointF along((b.x() - a.x()) / length, (b.y() - a.y()) / length), aside(-along.y() * 14, along.x() * 14);
         QPainterPath path;
         path.moveTo(a + aside);
         const QPointF tip = b + aside;
@@ -110,7 +123,8 @@ CardText HangOverlay::describe(QPointF at) const
     CardText card;
     if (!m_hang || view() == nullptr) return card;
     const auto rects = stopped(scene());
-    if (std::none_of(rects.begin(), rects.end(), [&](const QRectF& rect) { return rect.contains(at); })) return card;
+    if (std::none_of(rects.begin(), rects.end(), [&](const Stopped& one) { return one.rect.contains(at); }))
+        return card;
     card.title = u"Never runs"_s;
     const int row = scene().rowUnder(at.y());
     if (row < 0) return card;

@@ -17,7 +17,11 @@ public:
     bool hung() const { return m_hang != nullptr; }
 
     // What is drawn on a scene, in the view: rectangles of ops that never run, and the ends of each arrow of the cycle.
-    std::vector<QRectF> stopped(const TimelineScene& scene) const;
+    struct Stopped {
+        QRectF rect;
+        Op op;
+    };
+    std::vector<Stopped> stopped(const TimelineScene& scene) const;
     std::vector<std::pair<QRectF, QRectF>> waits(const TimelineScene& scene) const;
 
     void paint(QPainter& painter, const TimelineScene& scene, const Theme& theme) const override;

@@ -65,7 +65,7 @@ std::vector<ScoreRailView::Mark> ScoreRailView::marks() const
         if (!std::isfinite(value) || value <= 0) return;
         for (Mark& mark : all)
             if (std::abs(mark.value - value) < 1e-9) {
-                mark.names += u" = "_s + name;
+                mark.names += u", "_s + name;
                 mark.yours = mark.yours || yours;
                 mark.guess = false;
                 return;
@@ -73,8 +73,9 @@ std::vector<ScoreRailView::Mark> ScoreRailView::marks() const
         all.push_back({value, name, yours, guess});
     };
     // A bound that no schedule reaches says so: it only means that nothing is below it.
-    add(m_rail->bound, m_rail->boundReached ? u"lower bound"_s : u"lower bound (no known schedule reaches it)"_s);
-    add(m_rail->par, m_rail->parName.empty() ? u"par"_s : u"par, %1"_s.arg(scheduleTitle(m_rail->parName)));
+    add(m_rail->bound, m_rail->boundReached ? u"proven minimum"_s : u"lower bound (no known schedule reaches it)"_s);
+    const bool named = !m_rail->parName.empty() && m_rail->parName != "empty" && m_rail->parName != "rows";
+    add(m_rail->par, named ? scheduleTitle(m_rail->parName) : u"solution"_s);
     if (!(m_rail->bestKnown > m_rail->par - 1e-9)) // else par is the best
         add(m_rail->bestKnown, m_rail->bestKnownName.empty()
                                    ? u"best known"_s
@@ -146,11 +147,12 @@ bool ScoreRailView::event(QEvent* event)
 {
     if (event->type() == QEvent::ToolTip && m_rail) {
         QString text = u"Step times in units: 1 is a rank's work for the forward of one microbatch.\n"
-                       "Lower bound: proven; no order of these ops on these ranks is shorter."_s;
+                       "Proven minimum: no order of these ops on these ranks is shorter."_s;
         if (!m_rail->boundReason.empty()) text += u' ' + qs(m_rail->boundReason);
-        text += u'\n' +
-                u"Par: the schedule this lesson teaches. Best known: the shortest schedule in the library and the "
-                "lesson's solutions that runs the same ops on the same ranks within the cap; not proven optimal."_s;
+        text +=
+            u'\n' +
+            u"A schedule's name: the one this lesson teaches. Best known: the shortest schedule in the library and the "
+            "lesson's solutions that runs the same ops on the same ranks within the cap; not proven optimal."_s;
         QToolTip::showText(static_cast<QHelpEvent*>(event)->globalPos(), text, this);
         return true;
     }

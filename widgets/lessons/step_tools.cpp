@@ -15,6 +15,7 @@
 #include <QSpinBox>
 #include <QVBoxLayout>
 
+#include "schedules/model/kinds.h"
 #include "traces/lessons/reports.h"
 #include "widgets/lessons/page_reading.h"
 #include "widgets/literals.h"
@@ -146,22 +147,13 @@ void StepTools::setStep(const lessons::Lesson* lesson, const lessons::Step* step
     setRefusal({});
     if (!any || lesson == nullptr) return;
     auto allowed = [&](const char* tool) { return lessons::allowsTool(tools, tool); };
-    static constexpr std::pair<const char*, const char*> examples[] = {{"place", "place 0F0"},
-                                                                       {"move", "move 3B0 after 3F0"},
-                                                                       {"warmup", "warmup 3,2,1,1"},
-                                                                       {"lag", "lag 0,0,1,1"},
-                                                                       {"text", "rank 3: 3F0 3B0 …"},
-                                                                       {"split", "split"},
-                                                                       {"library", "load 1f1b"},
-                                                                       {"layers", "set layers=3,3,3,3"},
-                                                                       {"recompute", "set recompute=all"},
-                                                                       {"shard", "set gather=microbatch"},
-                                                                       {"group", "set lower=just-in-time"},
-                                                                       {"microbatches", "set microbatches=4"},
-                                                                       {"latency", "set comm=0.5"},
-                                                                       {"costs", "set costs=I=2"},
-                                                                       {"chunks", "set chunks=3"},
-                                                                       {"cap", "set cap=6"}};
+    static constexpr std::pair<const char*, const char*> examples[] = {
+        {"place", "place 0F0"},      {"move", "move 3B0 after 3F0"},      {"warmup", "warmup 3,2,1,1"},
+        {"lag", "lag 0,0,1,1"},      {"text", "rank 3: 3F0 3B0 …"},       {"split", "split"},
+        {"library", "load 1f1b"},    {"layers", "set layers=3,3,3,3"},    {"recompute", "set recompute=all"},
+        {"share", "set shard=none"}, {"group", "set lower=just-in-time"}, {"microbatches", "set microbatches=4"},
+        {"latency", "set comm=0.5"}, {"costs", "set costs=I=2"},          {"chunks", "set chunks=3"},
+        {"cap", "set cap=6"}};
     for (const auto& [tool, example] : examples)
         if (allowed(tool)) {
             m_words->setPlaceholderText(u"Type an edit, for example: %1"_s.arg(QString::fromUtf8(example)));
@@ -243,6 +235,16 @@ void StepTools::setStep(const lessons::Lesson* lesson, const lessons::Step* step
             });
         }
         line->addStretch(1);
+        m_fill.push_back([boxes](const lessons::Canvas& now) {
+            for (std::size_t rank = 0; rank < boxes->size() && rank < now.schedule.order.size(); ++rank) {
+                int lag = -1; // input gradients before the first weight gradient, but its own
+                for (const Op& op : now.schedule.order[rank]) {
+                    if (isWeightGrad(op.kind)) break;
+                    lag += isInputGrad(op.kind) ? 1 : 0;
+                }
+                if (!(*boxes)[rank]->hasFocus()) (*boxes)[rank]->setValue(std::max(0, lag));
+            }
+        });
         addRow(u"Delay W"_s, row, u"By rank: how many backwards later each W runs than its I"_s);
     }
     if (allowed("layers")) {

@@ -42,7 +42,7 @@ RunsListController::RunsListController(Workspace& workspace) : Feature(workspace
     connect(list, &RunsPanel::menuAsked, this, &RunsListController::openMenu);
     QAction* wanted = workspace.actions()["runsList"];
     wanted->setChecked(true);
-    connect(wanted, &QAction::triggered, list, &RunsPanel::setVisible);
+    connect(wanted, &QAction::triggered, this, &RunsListController::refresh); // an empty one takes no room
     connect(workspace.library(), &RunLibrary::listed, this, &RunsListController::refresh);
     connect(&workspace.shown(), &Shown::modeChanging, this, &RunsListController::refresh);
 }

@@ -1,7 +1,11 @@
 // Checking lessons: each point is broken once and caught, every lesson of the program is sound, goals are tight,
 // grading.
+#include <cmath>
+#include <deque>
+
 #include <QtTest>
 
+#include "schedules/plan/plan.h"
 #include "traces/lessons/check_lesson.h"
 #include "traces/lessons/grading.h"
 #include "traces/lessons/lesson_file.h"
@@ -118,6 +122,25 @@ private slots:
         row("abbreviation", "Say what to do.", "Say what the QZX does.", Point::Words, "'QZX' is not in the glossary",
             Severity::Note);
         row("run fails", "## Keep", "## Keep", Point::Runs, "run 'both' failed: no device");
+        // a question's reply, its hint and the figures beside the tools withhold its answer
+        const auto asked = [&row](const char* name, const std::string& fail, const std::string& hint,
+                                  const char* words) {
+            static std::deque<std::string> texts; // outlive the rows
+            texts.push_back("## Prove\n\n```quiz\nid: held\nask: How many does rank 0 hold?\ntruth: "
+                            "peak_activation[0]\npass: Yes.\nfail: -> " +
+                            fail + "\n```\n\n```hint\n1: " + hint +
+                            "\n```\n\n```solution\ncheck: held\nanswer: 8\n```\n\n```wrong\ncheck: held\nanswer: "
+                            "4\nsays: .\n```");
+            row(name, "## Prove", texts.back().c_str(), Point::Withholds, words);
+        };
+        asked("withheld", "Count the forwards before 0B0.", "Look at rank 0.", "");
+        asked("reply", "It is 8.", "Look at rank 0.", "the reply to a wrong answer of 'held' gives");
+        asked("computed reply", "It is {{m}}.", "Look at rank 0.", "the reply to a wrong answer of 'held' gives");
+        asked("hint says it", "Count them.", "There are 8.", "a hint of 'held' gives its answer away");
+        row("figure beside the tools", "show: gpipe ", "show: gpipe\nwatch: max(peak_activation)\n#", Point::Withholds,
+            "");
+        row("tool of a question", "allow: move, text, library", "allow: move, text, library\nwatch: 3 +", Point::Names,
+            "'3 +' is not a figure");
         row("loose goal", "```wrong\ndo: warmup 4,3,2,1; set comm=0.0625\nsays: slower\n```", "", Point::Tight,
             "one unit looser", Severity::Warning);
     }
@@ -201,6 +224,81 @@ private slots:
             }
         }
         QVERIFY(mutated >= 20);
+    }
+
+    // Where a lesson says that no order is shorter, the planner proves it, under the goal's caps.
+    void noOrderIsShorterIsProven()
+    {
+        QStringList proven;
+        for (const BuiltInText& one : builtInLessons()) {
+            const auto lesson = readLesson(one.text, std::string(one.name));
+            for (const Check* check : lesson->all<Check>()) {
+                if (check->pass.source.find("is shorter") == std::string::npos) continue;
+                const Step& step = *lesson->step(check->step);
+                const StepState solved(*lesson, step, *canvasOf(*lesson, *lesson->solutionOf(check->id)));
+                const auto report = solved.report();
+                QVERIFY2(report && report->makespan(), check->id.c_str());
+                // Where backwards are whole, a W that takes no time makes them so for the planner.
+                const bool whole = !report->schedule().splitsBackward();
+                const auto settings = whole ? withSettings(step.settings, "costs=I=2,W=0") : step.settings;
+                QVERIFY(settings);
+                PlanRequest request;
+                request.ranks = step.settings.ranks;
+                request.microbatches = step.settings.microbatches;
+                request.costs = *costsFor(*makeFor("1f1b", *settings), *settings);
+                for (const Expression& part : check->goal.conjuncts())
+                    if (const auto comparison = part.comparison(); comparison.left.text() == "peak_activation") {
+                        const auto caps = solved.evaluate(comparison.right, check);
+                        QVERIFY(caps);
+                        for (int rank = 0; rank < request.ranks; ++rank)
+                            request.caps.push_back(static_cast<Bytes>(
+                                std::llround((caps->number() != nullptr
+                                                  ? *caps->number()
+                                                  : *(*caps->list())[static_cast<std::size_t>(rank)].number()) *
+                                             static_cast<double>(activationShare))));
+                    }
+                request.seconds = 20;
+                const auto found = plan(request);
+                QVERIFY2(found, found ? "" : found.error().message.c_str());
+                const double bound = static_cast<double>(found->bound) / static_cast<double>(request.costs.timeUnit);
+                QVERIFY2(std::abs(bound - *report->makespan()) < 1e-9,
+                         qPrintable(QString("%1: the bound is %2, the solution takes %3")
+                                        .arg(QString::fromStdString(check->id))
+                                        .arg(bound)
+                                        .arg(*report->makespan())));
+                proven << QString::fromStdString(check->id);
+            }
+        }
+        QCOMPARE(proven, (QStringList{"slide-in", "thrifty", "hide-it", "filler"}));
+    }
+
+    // A goal takes every repair that does what it says, and none that does not.
+    void everyRightRepairPasses()
+    {
+        const auto text = std::find_if(builtInLessons().begin(), builtInLessons().end(), [](const BuiltInText& one) {
+            return std::string(one.name).find("deadlock") != std::string::npos;
+        });
+        QVERIFY(text != builtInLessons().end());
+        const auto lesson = readLesson(text->text, "12-deadlock.md");
+        QVERIFY(lesson);
+        const auto verdict = [&](const char* id, const char* edits) {
+            const Check& check = *lesson->check(id);
+            const Step& step = *lesson->step(check.step);
+            auto canvas = startOf(*lesson, step);
+            if (!canvas) return Verdict::Open;
+            auto commands = parseEdits(edits);
+            auto edited = commands ? applyEdits(*commands, *canvas) : tl::unexpected(commands.error());
+            if (!edited) return Verdict::Open;
+            return StepState(*lesson, step, *edited).grade(check).verdict;
+        };
+        for (const char* right : {"move 0F1 before 0B0", "swap 0B0 0F1", "move 1B0 before 1F1"})
+            QVERIFY2(verdict("order-fault", right) == Verdict::Pass, right);
+        for (const char* wrong : {"swap 1F0 1B0", "move 0B1 before 0F1"})
+            QVERIFY2(verdict("order-fault", wrong) == Verdict::Fail, wrong);
+        for (const char* right : {"set lower=grouped", "set lower=rank-parity"}) // both keep the order
+            QVERIFY2(verdict("repair", right) == Verdict::Pass, right);
+        for (const char* wrong : {"set lower=just-in-time", "load gpipe", "load gpipe; set lower=grouped"})
+            QVERIFY2(verdict("repair", wrong) == Verdict::Fail, wrong);
     }
 
     void verdictFollowsTheCanvas()
