@@ -337,7 +337,7 @@ void LessonController::leave(bool forAnother)
     m_queue.clear();
     m_runs->cancel();
     m_session.reset();
-    m_layout.restore();
+    if (forAnother) m_layout.restore();
     m_workspace.viewState()->setLeastEnd(0);
     m_hang->setHang(nullptr, nullptr);
     m_workspace.feature<OrderEditing>()->setTray(true, true);
@@ -357,6 +357,7 @@ void LessonController::leave(bool forAnother)
     m_workspace.shown().forget();
     m_workspace.feature<OrderEditing>()->setKeptElsewhere(false);
     m_workspace.library()->closeAside();
+    m_layout.restore(); // once the list has no runs of the lesson
     if (before.valid() && m_workspace.runs()->info(before) != nullptr) m_workspace.shown().showRun(before);
     refreshActions();
 }

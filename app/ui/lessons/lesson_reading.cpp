@@ -120,7 +120,7 @@ void LessonController::fitAxis()
         if (std::isfinite(m_railKept->guess) && m_railKept->guess < 2 * farthest)
             farthest = std::max(farthest, m_railKept->guess);
     }
-    if (m_last.axis <= 0 && std::isfinite(m_last.makespan)) farthest = std::max(farthest, m_last.makespan);
+    if (std::isfinite(m_last.makespan)) farthest = std::max(farthest, m_last.makespan);
     farthest = m_axis = std::max(farthest, m_axis);
     ViewState& axis = *m_workspace.viewState();
     const bool fitted = axis.isFitted();
