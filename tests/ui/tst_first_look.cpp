@@ -134,6 +134,59 @@ class TestFirstLook : public QObject {
     }
 
 private slots:
+    // Three recorded runs ship with the program: they open from the start page, and can be compared.
+    void runsToLookAtShipWithTheProgram()
+    {
+        qputenv("XDG_DATA_HOME", m_fixture->dir.path().toUtf8());
+        QPushButton* look = nullptr;
+        for (QPushButton* button : m_window->findChildren<QPushButton*>())
+            if (button->isVisible() && button->text().startsWith(QStringLiteral("Look at recorded runs")))
+                look = button;
+        QVERIFY(look != nullptr);
+        look->click();
+        QTRY_VERIFY_WITH_TIMEOUT(m_window->workspace().shown().mode() == Shown::Mode::Run, 20000);
+        QVERIFY(WindowFixture::settle(*m_window));
+        QVERIFY2(m_window->workspace().banner()->text().isEmpty(), qPrintable(m_window->workspace().banner()->text()));
+        const auto refs = m_window->workspace().runs()->refs();
+        QCOMPARE(refs.size(), std::size_t(3));
+        QStringList names;
+        for (const RunRef& ref : refs) {
+            const RunInfo* info = m_window->workspace().runs()->info(ref);
+            QVERIFY(info->ranks == 4 && info->microbatches == 8 && info->steps >= 3);
+            names << QString::fromStdString(info->schedule);
+        }
+        QCOMPARE(names, (QStringList{"gpipe", "1f1b", "zb-h1"}));
+        QVERIFY(m_window->workspace().shown().view()->run->info.provenance == Provenance::Measured);
+        m_window->workspace().feature<RunComparing>()->show({refs[0], refs[2]});
+        QTRY_VERIFY_WITH_TIMEOUT(m_window->workspace().shown().mode() == Shown::Mode::Compare, 20000);
+    }
+
+    // A recording, an edit to recover and a message are cards over the views: the canvas stays where it is.
+    void barsDoNotMoveTheCanvas()
+    {
+        m_window->workspace().feature<FileOpening>()->openFiles({m_fixture->file("still.stagewright", {"1f1b"})});
+        QVERIFY(WindowFixture::settle(*m_window));
+        const TimelineView* view = m_window->workspace().views().timeline;
+        const QRect before(view->mapTo(m_window.get(), QPoint()), view->size());
+        Banner* banner = m_window->workspace().banner();
+        auto* bar = new QFrame(m_window->centralWidget());
+        auto* inside = new QVBoxLayout(bar);
+        inside->addWidget(new QLabel(QStringLiteral("An order was being edited"), bar));
+        banner->carry(bar);
+        bar->show();
+        banner->showNote(QStringLiteral("A note"));
+        QVERIFY(WindowFixture::settle(*m_window));
+        QCOMPARE(QRect(view->mapTo(m_window.get(), QPoint()), view->size()), before);
+        QVERIFY(!bar->geometry().intersects(banner->geometry())); // one above the other
+        QVERIFY(banner->geometry().bottom() < bar->geometry().top());
+        bar->hide();
+        QTRY_VERIFY(banner->geometry().bottom() > m_window->workspace().room().pages()->geometry().bottom() - 40);
+        for (const char* name : {"RecordStrip", "RecoveryBar"}) // what is in the layout would move what is under it
+            for (const QWidget* one : m_window->findChildren<QWidget*>())
+                if (QLatin1String(one->metaObject()->className()).endsWith(QLatin1String(name)))
+                    QVERIFY2(m_window->centralWidget()->layout()->indexOf(const_cast<QWidget*>(one)) < 0, name);
+    }
+
     void init()
     {
         m_fixture = std::make_unique<WindowFixture>();

@@ -4,6 +4,7 @@
 #include <QDockWidget>
 #include <QMenu>
 #include <QPushButton>
+#include <QScrollBar>
 #include <QSpinBox>
 #include <QTableView>
 
@@ -18,9 +19,11 @@
 #include "traces/report/run_report.h"
 #include "traces/run/simulated_run.h"
 #include "widgets/flame/flame_view.h"
+#include "widgets/hover_card.h"
 #include "widgets/memory/memory_view.h"
 #include "widgets/panel/side_panel.h"
 #include "widgets/preferences/preferences.h"
+#include "widgets/search/find_field.h"
 #include "widgets/timeline/aggregation_panel.h"
 #include "widgets/timeline/timeline_view.h"
 
@@ -82,6 +85,107 @@ class TestRows : public WindowTest {
     }
 
 private slots:
+    // The charts below show the ranks that are in view above, and the selected one.
+    void memoryFollowsTheRows()
+    {
+        open({"1f1b"}, 32, 32);
+        m_window->resize(1200, 700);
+        QVERIFY(WindowFixture::settle(*m_window));
+        TimelineView* view = m_window->workspace().views().timeline;
+        const MemoryView* memory = m_window->workspace().views().memory;
+        const auto inView = [&](int rank) {
+            const QRectF plot = memory->plotRect(rank);
+            return !plot.isEmpty() && plot.top() >= 0 && plot.bottom() <= memory->height();
+        };
+        QVERIFY(inView(0));
+        QVERIFY(!inView(20));
+        view->setScrollTop(view->scene().rowTop(view->scene().rowOf(0, 20)) - view->scene().rowTop(0) + 1);
+        const int top = view->scene()
+                            .rankOf(view->scene().place(view->scene().rowUnder(view->scene().scrolledRect().top() + 1)))
+                            .rank;
+        QVERIFY(top >= 15);
+        QVERIFY2(inView(top), qPrintable(QString::number(top)));
+        const SpanId chosen = WindowFixture::spanOf(*view->panels().front()->timeline, "3F0");
+        m_window->workspace().viewState()->select({0, chosen});
+        QVERIFY(inView(3));
+    }
+
+    // All 32 ranks at once, as thin as that takes, until another height is chosen; and it stays so in a smaller window.
+    void allRowsFit()
+    {
+        open({"1f1b"}, 32, 32);
+        TimelineView* view = m_window->workspace().views().timeline;
+        const auto fits = [&] { return view->scene().rows.height <= view->scene().rowsRect().height() + 0.5; };
+        QVERIFY(!fits());
+        const double before = view->rowSizes().scale;
+        action("fitRows")->trigger();
+        QVERIFY(fits());
+        QVERIFY(view->scene().rows.metrics.height >= 4);
+        QVERIFY(action("fitRows")->isChecked());
+        m_window->resize(m_window->width(), m_window->height() - 120);
+        QVERIFY(WindowFixture::settle(*m_window));
+        QTRY_VERIFY(fits());
+        action("fitRows")->trigger();
+        QTRY_COMPARE(view->rowSizes().scale, before);
+        action("fitRows")->trigger();
+        action("rowsTaller")->trigger();
+        QVERIFY(!action("fitRows")->isChecked());
+    }
+
+    // Another file does not start where the last one was scrolled, and that one is found as it was left.
+    void aFileOpensAtItsOwnView()
+    {
+        open({"1f1b"}, 32, 32);
+        TimelineView* view = m_window->workspace().views().timeline;
+        FindField* find = m_window->workspace().views().find;
+        const RunRef first = m_window->workspace().shown().ref();
+        find->setText(QStringLiteral("rank:20 mb:3 F"));
+        view->setScrollTop(400);
+        QCOMPARE(view->scene().scroll, 400.0);
+        open({"zb-h1"}, 24, 32);
+        QCOMPARE(view->scene().scroll, 0.0);
+        QCOMPARE(find->text(), QString());
+        QCOMPARE(m_window->workspace().views().side->verticalScrollBar()->value(), 0);
+        m_window->workspace().shown().showRun(first);
+        QVERIFY(WindowFixture::settle(*m_window));
+        QTRY_COMPARE(view->scene().scroll, 400.0);
+        QCOMPARE(find->text(), QStringLiteral("rank:20 mb:3 F"));
+    }
+
+    // A card and its outlines vanish when what they describe moves away.
+    void tooltipsVanishWithWhatTheyDescribe()
+    {
+        open({"1f1b"}, 16, 16);
+        TimelineView* view = m_window->workspace().views().timeline;
+        const SpanId op = WindowFixture::spanOf(*view->panels().front()->timeline, "1F2");
+        const auto hover = [&] {
+            QTest::mouseMove(view, view->rectOf({0, op})->center().toPoint());
+            return QTest::qWaitFor(
+                [&] {
+                    return m_window->workspace().viewState()->hovered() == SpanRef{0, op};
+                },
+                2000);
+        };
+        const auto card = [&] {
+            for (const HoverCard* one : m_window->findChildren<HoverCard*>())
+                if (one->isVisible()) return true;
+            return false;
+        };
+        QVERIFY(hover());
+        QVERIFY(card());
+        m_window->workspace().viewState()->setVisible({100 * rankShare / 10, 30 * rankShare});
+        QVERIFY(!card());
+        QVERIFY(!m_window->workspace().viewState()->hovered().valid());
+        m_window->workspace().viewState()->fitAll();
+        QVERIFY(hover());
+        view->setScrollTop(200);
+        QVERIFY(!card());
+        view->setScrollTop(0);
+        QVERIFY(hover());
+        view->resize(view->width() - 60, view->height());
+        QVERIFY(!card());
+    }
+
     void cleanup()
     {
         m_window.reset();

@@ -30,6 +30,7 @@
 #include "widgets/console/sql_console.h"
 #include "widgets/notes/notes_overlay.h"
 #include "widgets/notes/notes_panel.h"
+#include "widgets/palette/command_palette.h"
 #include "widgets/preferences/preferences.h"
 #include "widgets/search/search_overlay.h"
 #include "widgets/search/search_panel.h"
@@ -158,6 +159,138 @@ private slots:
         QTRY_VERIFY_WITH_TIMEOUT(done, 20000);
         QCOMPARE(stored(copy).size(), std::size_t(1));
         QCOMPARE(stored(copy)[0].op, std::string("1F1"));
+    }
+
+    // What users type, and what they mean: among the first three, and what is open and possible first.
+    void paletteFindsWhatUsersType_data()
+    {
+        QTest::addColumn<QString>("means");
+        const std::pair<const char*, const char*> phrases[] = {
+            // sixteen that were typed while the window was tried
+            {"memory limit", "memoryBudget"},
+            {"dark mode", "themeDark"},
+            {"export svg", "exportPicture"},
+            {"slow rank", "tables"},
+            {"compare two runs", "compare"},
+            {"zoom to fit", "fit"},
+            {"shortcuts", "keys"},
+            {"full screen", "fullScreen"},
+            {"rename run", "renameRun"},
+            {"why idle", "nextGap"},
+            {"font size", "preferences"},
+            {"optimize", "explorer"},
+            {"print", "exportReport"},
+            {"replicas", "record"},
+            {"high contrast", "themeHighContrast"},
+            {"save", "saveCopy"},
+            // sixty more
+            {"settings", "preferences"},
+            {"options", "preferences"},
+            {"text scale", "preferences"},
+            {"hotkeys", "keys"},
+            {"keyboard shortcuts", "keys"},
+            {"light mode", "themeLight"},
+            {"color blind", "hatchKinds"},
+            {"png", "exportPicture"},
+            {"pdf", "exportPicture"},
+            {"tikz", "exportPicture"},
+            {"screenshot", "exportPicture"},
+            {"figure for paper", "exportPicture"},
+            {"html report", "exportReport"},
+            {"perfetto json", "exportRun"},
+            {"export chrome", "exportRun"},
+            {"open file", "open"},
+            {"load", "open"},
+            {"import pytorch", "importTraces"},
+            {"nsight", "importTraces"},
+            {"kineto", "importTraces"},
+            {"diff", "compare"},
+            {"side by side", "compare"},
+            {"why faster", "compare"},
+            {"reference run", "setBaseline"},
+            {"baseline", "setBaseline"},
+            {"bottleneck", "criticalPath"},
+            {"longest chain", "criticalPath"},
+            {"straggler", "tables"},
+            {"statistics", "tables"},
+            {"bubble cause", "nextGap"},
+            {"explain gap", "nextGap"},
+            {"oom", "memoryBudget"},
+            {"out of memory", "memoryBudget"},
+            {"cap", "memoryBudget"},
+            {"activation chart", "memory"},
+            {"hide memory", "memory"},
+            {"network", "commTracks"},
+            {"messages", "commTracks"},
+            {"nccl", "commTracks"},
+            {"deadlock", "loweredView"},
+            {"sends", "loweredView"},
+            {"all ranks", "fitRows"},
+            {"row height", "rowsTaller"},
+            {"thinner rows", "rowsLower"},
+            {"unpin", "resetRows"},
+            {"zoom in", "fitSelection"},
+            {"go back", "back"},
+            {"search op", "find"},
+            {"annotate", "addNote"},
+            {"bookmark", "addNote"},
+            {"comment", "addNote"},
+            {"drag ops", "editMode"},
+            {"reorder", "editMode"},
+            {"split backward", "splitBackward"},
+            {"pareto", "explorer"},
+            {"best schedule", "explorer"},
+            {"new training", "record"},
+            {"measure", "record"},
+            {"tutorial", "lessons"},
+            {"sample", "firstLook"},
+            {"definition", "glossary"},
+            {"query", "sqlConsole"},
+            {"animate", "play"},
+            {"milliseconds", "unitMillis"},
+            {"model error", "residuals"},
+            {"slower network", "whatIf"},
+            {"how do i export a picture", "exportPicture"},
+        };
+        for (const auto& [phrase, means] : phrases)
+            QTest::newRow(phrase) << QStringLiteral("action:") + QLatin1String(means);
+        QVERIFY(std::size(phrases) >= 76);
+    }
+    void paletteFindsWhatUsersType()
+    {
+        QFETCH(QString, means);
+        if (m_window->workspace().runs()->refs().empty()) QVERIFY(!open({"1f1b", "zb-h1"}).isEmpty());
+        CommandPalette* palette = m_window->workspace().feature<PaletteController>()->open();
+        QVERIFY(palette != nullptr);
+        palette->field()->setText(QString::fromUtf8(QTest::currentDataTag()));
+        QStringList first;
+        for (int row = 0; row < std::min(3, palette->model()->rowCount()); ++row)
+            first << palette->model()->entry(row)->id;
+        palette->close();
+        QVERIFY2(first.contains(means), qPrintable(first.join(QStringLiteral(", "))));
+    }
+    // Words are ANDed, and letters in order count only where no words are found.
+    void paletteTakesEveryWord()
+    {
+        PaletteModel model;
+        model.setEntries({{"a", "Action", "Light", "Theme", {}, {}, {}, "day mode"},
+                          {"b", "File", "slow.stagewright", {}, {}, {}, {}},
+                          {"c", "Action", "Export picture", "As PNG, SVG or PDF", {}, {}, {}},
+                          {"d", "Action", "Export report", "One HTML page", {}, {}, {}}},
+                         {});
+        const auto found = [&](const char* pattern) {
+            model.setPattern(QString::fromUtf8(pattern));
+            QStringList ids;
+            for (int row = 0; row < model.rowCount(); ++row) ids << model.entry(row)->id;
+            return ids;
+        };
+        QCOMPARE(found("light"), QStringList{"a"}); // not the file's letters
+        QCOMPARE(found("day"), QStringList{"a"});
+        QCOMPARE(found("export svg"), QStringList{"c"});
+        QCOMPARE(found("export html page"), QStringList{"d"});
+        QCOMPARE(found("svg html"), QStringList{});
+        QCOMPARE(found("expic"), QStringList{"c"});
+        QCOMPARE(found("stwrt"), QStringList{"b"}); // no words: letters in order
     }
 
     void paletteReachesEverything()

@@ -442,6 +442,18 @@ void MemoryView::scrollBy(double pixels)
     update();
 }
 
+void MemoryView::showRank(int rankIndex, bool first)
+{
+    const int place = placeOf(rankIndex);
+    if (place < 0) return;
+    const MemoryScene now = scene(QSizeF(size()));
+    const double top = place * now.rowHeight, room = size().height() - header - bottomMargin;
+    if (first || top < now.scroll)
+        scrollBy(top - now.scroll);
+    else if (top + now.rowHeight > now.scroll + room)
+        scrollBy(top + now.rowHeight - room - now.scroll);
+}
+
 void MemoryView::wheelEvent(QWheelEvent* event)
 {
     const Axis a = axis();

@@ -60,6 +60,8 @@ public:
     double paintedHeight() const; // for every chart, up to sixteen
     QSize sizeHint() const override;
     QSize minimumSizeHint() const override;
+    // Scrolls so that a rank's chart is the first one, or, where it is in view anywhere, that it is in view.
+    void showRank(int rankIndex, bool first);
     bool known() const; // false: the run holds no memory, and one line says so
 
 signals:

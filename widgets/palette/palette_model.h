@@ -1,5 +1,7 @@
-// PaletteModel: the content of the command palette, filtered by a pattern, best and recently used entries first. GUI
-// thread only.
+// PaletteModel: the content of the command palette, filtered by a pattern, best and recently used entries first. Every
+// word of the pattern must be in an entry: at the start of a word of its title, its description, its category or what
+// users call it, or by letters of the title that start words. Where nothing is found so, letters in order are enough.
+// GUI thread only.
 #pragma once
 
 #include <functional>
@@ -14,10 +16,11 @@ struct PaletteEntry {
     QString id;       // stable across restarts: "action:open"
     QString category; // "Action", "Run", …
     QString title;
-    QString detail; // faint, after the title; not searched
+    QString detail; // faint, after the title; searched
     QString keys;
     QString disabled; // why it is unavailable; empty: available
     std::function<void()> perform;
+    QString words = {}; // what users call it; searched, not shown
 };
 
 class PaletteModel : public QAbstractListModel {

@@ -26,7 +26,7 @@ inline constexpr double panelHeaderHeight = 28; // bars "A", "B" of compare mode
 inline constexpr double minRoundedWidth = 5;    // narrower slices are square and gapless
 inline constexpr double minPillGap = 58;
 inline constexpr double dragThreshold = 4;
-inline constexpr double leastRowScale = 0.35, mostRowScale = 3;
+inline constexpr double leastRowScale = 0.06, mostRowScale = 3;
 
 // The time axis of a plot: `range` covers [left, left + width).
 struct Axis {

@@ -31,7 +31,18 @@ bool onGutter(const TimelineView& view, QPointF at) { return at.x() < gutterFor(
 
 } // namespace
 
-TimelineInput::TimelineInput(TimelineView* view) : QObject(view), m_view(view) { view->installEventFilter(this); }
+TimelineInput::TimelineInput(TimelineView* view) : QObject(view), m_view(view)
+{
+    view->installEventFilter(this);
+    // What the card and the outlines describe is elsewhere now; a drag or the wheel says again what is there.
+    const auto moved = [this] {
+        if (m_telling || dragging()) return;
+        hideCard();
+        m_view->viewState()->setHovered({});
+    };
+    connect(view->viewState(), &ViewState::visibleChanged, this, moved);
+    connect(view, &TimelineView::scrolled, this, moved);
+}
 
 TimelineInput::~TimelineInput() { delete m_card.data(); }
 
@@ -45,6 +56,7 @@ bool TimelineInput::eventFilter(QObject*, QEvent* event)
     case QEvent::Wheel: wheel(*static_cast<QWheelEvent*>(event)); break;
     case QEvent::ContextMenu: menu(*static_cast<QContextMenuEvent*>(event)); break;
     case QEvent::Leave: leave(); return false;
+    case QEvent::Resize: hideCard(); return false;
     case QEvent::ShortcutOverride: // keys of the map win over application shortcuts while the view has focus
         if (!key(*static_cast<QKeyEvent*>(event), true)) return false;
         break;
@@ -232,6 +244,7 @@ void TimelineInput::wheel(const QWheelEvent& event)
     const bool control = (event.modifiers() & Qt::ControlModifier) != 0,
                shift = (event.modifiers() & Qt::ShiftModifier) != 0,
                sideways = std::abs(pixels.x()) > std::abs(pixels.y());
+    const bool nested = std::exchange(m_telling, true);
     if (control && shift) {
         emit rowScaleAsked(notches);
     } else if (control) {
@@ -244,6 +257,7 @@ void TimelineInput::wheel(const QWheelEvent& event)
     } else {
         m_view->setScrollTop(m_view->scene().scroll - pixels.y());
     }
+    m_telling = nested;
     hover(event.position());
 }
 

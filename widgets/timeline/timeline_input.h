@@ -76,6 +76,7 @@ private:
     KeyMapName m_keyMap = KeyMapName::Perfetto;
     DragState m_drag;
     QPointer<HoverCard> m_card;
+    bool m_telling = false; // the wheel moves the view, and says itself what is under the pointer
 };
 
 } // namespace stagewright

@@ -226,6 +226,7 @@ void TimelineView::setScrollTop(double top)
     if (m_scene.scroll == before) return;
     invalidate();
     m_input->pictureMoved();
+    emit scrolled();
 }
 
 void TimelineView::showRows(double top, double bottom)

@@ -57,8 +57,7 @@ void EditRecovery::offer()
         u"The window ended while “%1” was being edited"_s.arg(record.source),
         u"%1; %2; last saved %3"_s.arg(file, record.changes == 1 ? u"1 change"_s : u"%1 changes"_s.arg(record.changes),
                                        QLocale().toString(when, QLocale::ShortFormat)));
-    if (auto* column = qobject_cast<QVBoxLayout*>(m_workspace.window()->centralWidget()->layout()))
-        column->insertWidget(0, m_bar);
+    m_workspace.banner()->carry(m_bar);
     connect(m_bar, &RecoveryBar::recoverAsked, this, &EditRecovery::recover);
     connect(m_bar, &RecoveryBar::discardAsked, this, [this] {
         if (m_orphan) m_autosave->drop(*m_orphan);

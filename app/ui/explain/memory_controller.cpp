@@ -112,6 +112,21 @@ MemoryController::MemoryController(Workspace& workspace) : Feature(workspace), m
         refresh();
     });
     connect(view, &MemoryView::menuAsked, this, &MemoryController::showMenu);
+    // The charts follow the rows: the first rank in view above is the first one below, the selected one is in view.
+    TimelineView* timeline = workspace.views().timeline;
+    connect(timeline, &TimelineView::scrolled, view, [timeline, view] {
+        const TimelineScene& scene = timeline->scene();
+        const int row = scene.rowUnder(scene.scrolledRect().top() + 1);
+        if (row >= 0) view->showRank(scene.place(row).rankIndex, true);
+    });
+    connect(workspace.viewState(), &ViewState::selectionChanged, view, [timeline, view, state = workspace.viewState()] {
+        const SpanRef ref = state->selected();
+        if (!ref.valid() || ref.panel >= static_cast<int>(timeline->panels().size())) return;
+        const int rank = timeline->scene().rankNumber(ref);
+        const auto& ranks = timeline->panels()[static_cast<std::size_t>(ref.panel)]->ranks;
+        for (std::size_t i = 0; i < ranks.size(); ++i)
+            if (ranks[i].rank == rank) view->showRank(static_cast<int>(i), false);
+    });
     connect(&workspace.shown(), &Shown::modeChanged, this, [this] {
         refresh();
         refreshPredicted();

@@ -126,6 +126,8 @@ std::vector<ActionEntry> RowsController::actionTable()
              u"Ctrl+Shift+wheel over the timeline; remembered"_s),
         item("rowsAutomatic", ActionGroup::Rows, u"Automatic row hei&ght"_s, {},
              u"Taller rows where the window has room"_s, {.checkable = true}),
+        item("fitRows", ActionGroup::Rows, u"Fit all ro&ws"_s, "Shift+Home",
+             u"Every row in view at once, as thin as that takes; again: the usual height"_s, {.checkable = true}),
         item("resetRows", ActionGroup::Rows, u"&Reset all rows"_s, {},
              u"Unpins and unfolds every rank and shows every track"_s, {.line = true}),
         item("timeRelative", ActionGroup::Times, u"From the &start of the step"_s, {}, u"Every step starts at zero"_s,
@@ -196,6 +198,11 @@ RowsController::RowsController(Workspace& workspace) : Feature(workspace)
     on("rowsTaller", [this] { scaleRows(1); });
     on("rowsLower", [this] { scaleRows(-1); });
     on("rowsAutomatic", [this] { setRowScale(0); });
+    on("fitRows", [this](bool wanted) {
+        m_fitsAll = wanted;
+        fitRows();
+        refresh();
+    });
     connect(&view->input(), &TimelineInput::rowScaleAsked, this, &RowsController::scaleRows);
     workspace.room().rows()->installEventFilter(this);
     auto* origins = new QActionGroup(this);
@@ -275,16 +282,32 @@ double RowsController::suitableScale() const
     return std::clamp((share - rest) / std::max(1.0, bars), 1.0, wanted);
 }
 
+double RowsController::wholeScale() const
+{
+    const TimelineView* view = m_workspace.views().timeline;
+    const TimelineScene& scene = view->scene();
+    if (scene.rows.plan == nullptr || scene.rows.rows.empty()) return 1;
+    const double usual = scene.rows.metrics.height / view->rowSizes().scale;
+    const bool headers = scene.panels.size() > 1;
+    for (double height = usual; height > usual * leastRowScale; --height) // whole pixels, as they are drawn
+        if (layoutRows(scene.rows.plan, rowMetrics(std::round(height), scene.showCommunication), headers).height <=
+            scene.rowsRect().height())
+            return std::round(height) / usual;
+    return leastRowScale;
+}
+
 void RowsController::fitRows()
 {
-    const double scale = m_rowScale > 0 ? m_rowScale : suitableScale();
-    if (std::abs(scale - m_workspace.views().timeline->rowSizes().scale) < 0.01) return;
-    m_workspace.views().timeline->setRowSizes({0, scale, m_workspace.views().timeline->rowSizes().track});
-    m_workspace.shown().splitViews();
+    TimelineView* view = m_workspace.views().timeline;
+    const double scale = m_fitsAll ? wholeScale() : m_rowScale > 0 ? m_rowScale : suitableScale();
+    if (std::abs(scale - view->rowSizes().scale) < 0.005) return;
+    view->setRowSizes({0, scale, view->rowSizes().track});
+    if (!m_fitsAll) m_workspace.shown().splitViews(); // else the rows take the room that they have
 }
 
 void RowsController::setRowScale(double scale)
 {
+    m_fitsAll = false;
     m_rowScale = scale == 0 ? 0 : std::clamp(scale, leastRowScale, mostRowScale);
     QSettings().setValue(u"rows/scale"_s, m_rowScale);
     fitRows();
@@ -391,7 +414,9 @@ void RowsController::refresh()
     for (const ActionId id : {"rowUp", "rowDown", "rowsAutomatic"}) a[id]->setEnabled(shown);
     a["rowsTaller"]->setEnabled(shown && view->rowSizes().scale < mostRowScale);
     a["rowsLower"]->setEnabled(shown && view->rowSizes().scale > leastRowScale);
-    a["rowsAutomatic"]->setChecked(m_rowScale == 0);
+    a["rowsAutomatic"]->setChecked(m_rowScale == 0 && !m_fitsAll);
+    a["fitRows"]->setEnabled(shown);
+    a["fitRows"]->setChecked(m_fitsAll);
     a["resetRows"]->setEnabled(!rows.pinned.empty() || !rows.collapsed.empty() || !rows.trackless.empty() ||
                                !rows.expanded.empty());
 }

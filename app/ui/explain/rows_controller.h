@@ -33,6 +33,7 @@ private:
     void scaleRows(double notches);
     void setRowScale(double scale); // 0: automatic; remembered
     double suitableScale() const;
+    double wholeScale() const; // at which every row is in view, as far as rows may shrink
     void restore();
     void remember() const;
     void runChanged(); // restores the settings for its number of ranks
@@ -42,8 +43,9 @@ private:
     void refreshUnit();
     void setGrouping(Grouping grouping, int size = 0);
 
-    int m_ranks = 0;       // of the run shown
-    double m_rowScale = 0; // chosen; 0: automatic
+    int m_ranks = 0;        // of the run shown
+    bool m_fitsAll = false; // every row is kept in view, until another height is chosen
+    double m_rowScale = 0;  // chosen; 0: automatic
 };
 
 } // namespace stagewright

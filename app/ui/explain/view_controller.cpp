@@ -10,6 +10,7 @@
 #include "widgets/literals.h"
 #include "widgets/memory/memory_view.h"
 #include "widgets/panel/side_panel.h"
+#include "widgets/search/find_field.h"
 #include "widgets/timeline/timeline_view.h"
 
 namespace stagewright {
@@ -77,6 +78,29 @@ ViewController::ViewController(Workspace& workspace) : Feature(workspace)
     connect(&views.timeline->selection(), &SelectionOverlay::areaAggregated, views.side, &SidePanel::setAggregation);
     connect(&views.timeline->input(), &TimelineInput::contextMenuAsked, this, &ViewController::spanMenu);
     connect(&workspace, &Workspace::actionsRefreshed, this, &ViewController::refreshActions);
+    connect(&workspace.shown(), &Shown::replacing, this, &ViewController::keepPlace);
+    connect(&workspace.shown(), &Shown::runShown, this, &ViewController::openAtPlace);
+}
+
+void ViewController::keepPlace()
+{
+    if (m_file.isEmpty() || m_workspace.shown().mode() != Shown::Mode::Run) return;
+    const Views& views = m_workspace.views();
+    m_places[m_file] = {views.timeline->scene().scroll, views.side->verticalScrollBar()->value(), views.find->text()};
+}
+
+void ViewController::openAtPlace()
+{
+    const QString file = m_workspace.shown().ref().file;
+    if (m_workspace.shown().mode() != Shown::Mode::Run || file.isEmpty() || file == m_file) return;
+    const bool first = std::exchange(m_file, file).isEmpty(); // the session restores its own
+    const Views& views = m_workspace.views();
+    const auto left = m_places.find(file);
+    if (first && left == m_places.end()) return;
+    const Place place = left != m_places.end() ? left->second : Place{};
+    views.timeline->setScrollTop(place.scroll);
+    views.side->verticalScrollBar()->setValue(place.panel);
+    views.find->setText(place.find);
 }
 
 bool ViewController::escape()

@@ -1,7 +1,10 @@
 // ViewController: the actions on the views: fitting, going back, what they draw, the side panel, and the menu of an op.
 #pragma once
 
+#include <map>
+
 #include <QPoint>
+#include <QString>
 
 #include "app/ui/workspace/feature.h"
 #include "widgets/timeline/view_state.h"
@@ -19,6 +22,16 @@ private:
     void spanMenu(const QPoint& at, SpanRef ref);
     void showPanels(); // at the right, if they are wanted
     void refreshActions();
+    void keepPlace();   // of the file shown
+    void openAtPlace(); // another file is shown: where it was left, or at its start
+
+    struct Place {
+        double scroll = 0;
+        int panel = 0; // of the side panel
+        QString find;
+    };
+    std::map<QString, Place> m_places; // by file
+    QString m_file;                    // whose run is shown
 };
 
 } // namespace stagewright

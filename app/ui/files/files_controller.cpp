@@ -9,6 +9,7 @@
 #include <QSettings>
 #include <QStackedWidget>
 
+#include "app/ui/files/first_look.h"
 #include "app/ui/files/welcome_page.h"
 #include "app/ui/workspace/deadlock.h"
 #include "app/ui/workspace/settings_change.h"
@@ -57,6 +58,9 @@ std::vector<ActionEntry> FilesController::actionTable()
         item("open", ActionGroup::FileOpen, u"&Open…"_s, "Ctrl+O",
              u"Opens run files (.stagewright) or schedules (.csv)"_s, {.button = u"Open…"_s, .tool = 11}),
         item("openRecent", ActionGroup::FileKeep, u"Open &recent"_s, {}, u"Recently opened files"_s),
+        item("firstLook", ActionGroup::HelpKeys, u"Look at recorded &runs"_s, {},
+             u"Opens three runs that ship with the program: GPipe, 1F1B and ZB-H1 on four ranks"_s,
+             {.at = 20, .line = true, .needs = Needs::Nothing}),
         item("saveCopy", ActionGroup::FileKeep, u"&Save a copy…"_s, "Ctrl+S",
              u"Writes this file's runs to another file, or an edited order to a CSV"_s),
         item("closeFile", ActionGroup::FileKeep, u"&Close file"_s, "Ctrl+W",
@@ -90,6 +94,13 @@ FilesController::FilesController(Workspace& workspace)
     connect(m_welcome, &WelcomePage::lessonsAsked, actions["lessons"], &QAction::trigger);
     connect(m_welcome, &WelcomePage::newAsked, actions["newSchedule"], &QAction::trigger);
     connect(m_welcome, &WelcomePage::openAsked, this, &FilesController::openAsked);
+    connect(m_welcome, &WelcomePage::lookAsked, actions["firstLook"], &QAction::trigger);
+    connect(actions["firstLook"], &QAction::triggered, this, [this] {
+        if (const auto path = firstLookFile())
+            openFiles({*path});
+        else
+            m_workspace.banner()->showError(QString(), path.error());
+    });
     connect(m_welcome, &WelcomePage::fileChosen, this, [this](const QString& path) { openFiles({path}); });
     refreshRecent();
 }

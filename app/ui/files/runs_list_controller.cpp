@@ -20,6 +20,9 @@ namespace stagewright {
 std::vector<ActionEntry> RunsListController::actionTable()
 {
     return {
+        item("renameRun", ActionGroup::FileKeep, u"Rena&me the run…"_s, {},
+             u"Gives the run shown another name in its file"_s,
+             {.missing = u"A simulated run has no file: save a copy first."_s}),
         item("runsList", ActionGroup::ViewPanels, u"&Runs list"_s, "Ctrl+L", u"Files and their runs, at the left"_s,
              {.checkable = true}),
     };
@@ -42,9 +45,19 @@ RunsListController::RunsListController(Workspace& workspace) : Feature(workspace
     connect(list, &RunsPanel::menuAsked, this, &RunsListController::openMenu);
     QAction* wanted = workspace.actions()["runsList"];
     wanted->setChecked(true);
+    connect(workspace.actions()["renameRun"], &QAction::triggered, this, [this] { rename(m_workspace.shown().ref()); });
+    connect(&workspace.shown(), &Shown::modeChanged, this, &RunsListController::refreshActions);
+    refreshActions();
     connect(wanted, &QAction::triggered, this, &RunsListController::refresh); // an empty one takes no room
     connect(workspace.library(), &RunLibrary::listed, this, &RunsListController::refresh);
     connect(&workspace.shown(), &Shown::modeChanging, this, &RunsListController::refresh);
+}
+
+void RunsListController::refreshActions()
+{
+    const bool kept = m_workspace.shown().mode() == Shown::Mode::Run && m_workspace.shown().ref().valid() &&
+                      !m_workspace.shown().ref().file.startsWith("sim:"_L1);
+    m_workspace.actions()["renameRun"]->setEnabled(kept);
 }
 
 void RunsListController::refresh()

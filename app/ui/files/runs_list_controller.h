@@ -15,7 +15,8 @@ public:
     static std::vector<ActionEntry> actionTable();
 
 private:
-    void refresh(); // shown while there are runs and it is wanted
+    void refresh();
+    void refreshActions(); // shown while there are runs and it is wanted
     void openMenu(const QPoint& at, const RunRef& ref, const QString& file);
     void rename(const RunRef& ref);
     void remove(const RunRef& ref);

@@ -96,6 +96,12 @@ WelcomePage::WelcomePage(QWidget* parent) : QWidget(parent)
                  u"Ctrl+N"_s, false),
             &QPushButton::clicked, this, &WelcomePage::newAsked);
 
+    auto* look = new QPushButton(u"Look at recorded runs: GPipe, 1F1B and ZB-H1 on four ranks"_s, column);
+    look->setObjectName(u"flat"_s);
+    look->setToolTip(u"Three runs that ship with the program: timelines, idle time, memory, and a comparison"_s);
+    look->setCursor(Qt::PointingHandCursor);
+    connect(look, &QPushButton::clicked, this, &WelcomePage::lookAsked);
+    layout->addWidget(look, 0, Qt::AlignLeft);
     m_recentBox = new QWidget(column);
     m_recent = new QVBoxLayout(m_recentBox);
     m_recent->setContentsMargins(0, 12, 0, 0);

@@ -22,6 +22,7 @@ signals:
     void openAsked();
     void newAsked();
     void lessonsAsked();
+    void lookAsked(); // at runs that ship with the program
     void fileChosen(const QString& path);
 
 protected:

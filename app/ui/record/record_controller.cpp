@@ -83,7 +83,7 @@ std::vector<ActionEntry> RecordController::actionTable()
 
 RecordController::RecordController(Workspace& workspace) : Feature(workspace), m_process(new RecordProcess(this))
 {
-    workspace.room().outer()->insertWidget(0, new RecordStrip(m_process, workspace.window()->centralWidget()));
+    workspace.banner()->carry(new RecordStrip(m_process, workspace.window()->centralWidget()));
     Actions& actions = workspace.actions();
     connect(actions["record"], &QAction::triggered, this, [this] { openRecordDialog(); });
     connect(actions["recordAgain"], &QAction::triggered, this, [this] { recordAgain(); });

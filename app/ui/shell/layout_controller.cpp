@@ -22,6 +22,8 @@ QString nameOf(ActionId id) { return QString::fromLatin1(id); }
 std::vector<ActionEntry> LayoutController::actionTable()
 {
     return {
+        item("fullScreen", ActionGroup::ViewPanels, u"F&ull screen"_s, "F11",
+             u"The window over the whole screen; again: as before"_s, {.checkable = true, .needs = Needs::Nothing}),
         item("saveLayout", ActionGroup::Layouts, u"&Save this layout…"_s, {},
              u"Saves lists, panels, their sizes and switches under a name"_s),
         item("resetLayout", ActionGroup::Layouts, u"&Reset the layout"_s, {},
@@ -33,6 +35,10 @@ LayoutController::LayoutController(Workspace& workspace) : Feature(workspace)
 {
     connect(&workspace, &Workspace::laidOut, this, [this] { m_standard = current(); });
     connect(workspace.room().menu(MenuId::Layouts), &QMenu::aboutToShow, this, &LayoutController::fillMenu);
+    connect(workspace.actions()["fullScreen"], &QAction::triggered, this, [this](bool on) {
+        m_workspace.window()->setWindowState(on ? m_workspace.window()->windowState() | Qt::WindowFullScreen
+                                                : m_workspace.window()->windowState() & ~Qt::WindowFullScreen);
+    });
     connect(workspace.actions()["saveLayout"], &QAction::triggered, this, &LayoutController::askName);
     connect(workspace.actions()["resetLayout"], &QAction::triggered, this, &LayoutController::reset);
 }

@@ -8,6 +8,7 @@
 #include "app/ui/workspace/workspace.h"
 #include "schedules/library/registry.h"
 #include "widgets/literals.h"
+#include "widgets/palette/palette_words.h"
 #include "widgets/panel/op_query.h"
 #include "widgets/panel/side_panel.h"
 #include "widgets/timeline/timeline_view.h"
@@ -96,6 +97,7 @@ std::vector<PaletteEntry> PaletteController::entries() const
         if (!action->shortcuts().isEmpty()) entry.keys = action->shortcuts().front().toString(QKeySequence::NativeText);
         if (action->isCheckable() && action->isChecked()) entry.detail = u"on. "_s + entry.detail;
         if (!action->isEnabled()) entry.disabled = whyDisabled(workspace, declared);
+        entry.words = wordsOfAction(QString::fromLatin1(declared.id));
         entry.perform = [action = action] { action->trigger(); };
         all.push_back(std::move(entry));
     }

@@ -120,8 +120,19 @@ void Banner::review()
     if (!isHidden() && m_about && !m_about()) clear();
 }
 
+void Banner::carry(QWidget* card)
+{
+    card->setParent(parentWidget());
+    card->installEventFilter(this);
+    m_cards.emplace_back(card);
+    place();
+}
+
 bool Banner::eventFilter(QObject* watched, QEvent* event)
 {
+    if (watched != m_area &&
+        (event->type() == QEvent::Show || event->type() == QEvent::Hide || event->type() == QEvent::LayoutRequest))
+        place();
     if (watched == m_area &&
         (event->type() == QEvent::Resize || event->type() == QEvent::Move || event->type() == QEvent::Show))
         place();
@@ -130,16 +141,25 @@ bool Banner::eventFilter(QObject* watched, QEvent* event)
 
 void Banner::place()
 {
-    if (m_area == nullptr || isHidden() || parentWidget() == nullptr) return;
-    constexpr int margin = 14, widest = 820, above = 30; // the legend stays in sight
+    if (m_area == nullptr || parentWidget() == nullptr) return;
+    constexpr int margin = 14, widest = 820, above = 30, between = 8; // the legend stays in sight
     const QRect area(m_area->mapTo(parentWidget(), QPoint(0, 0)), m_area->size());
     const int width = std::min(widest, std::max(200, area.width() - 2 * margin));
-    layout()->activate();
-    const int height =
-        layout()->hasHeightForWidth() ? layout()->totalHeightForWidth(width) : layout()->totalSizeHint().height();
-    setGeometry(area.left() + (area.width() - width) / 2, std::max(area.top(), area.bottom() - above - height), width,
-                height);
-    raise();
+    int bottom = area.bottom() - above;
+    std::vector<QWidget*> shown;
+    for (const QPointer<QWidget>& card : m_cards)
+        if (card && !card->isHidden()) shown.push_back(card);
+    if (!isHidden()) shown.push_back(this);
+    for (QWidget* card : shown) {
+        QLayout* inside = card->layout();
+        inside->activate();
+        const int height =
+            inside->hasHeightForWidth() ? inside->totalHeightForWidth(width) : inside->totalSizeHint().height();
+        const int wide = std::min(area.width(), std::max(width, inside->totalMinimumSize().width()));
+        card->setGeometry(area.left() + (area.width() - wide) / 2, std::max(area.top(), bottom - height), wide, height);
+        card->raise();
+        bottom -= height + between;
+    }
 }
 
 } // namespace stagewright

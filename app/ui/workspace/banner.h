@@ -3,8 +3,10 @@
 #pragma once
 
 #include <functional>
+#include <vector>
 
 #include <QFrame>
+#include <QPointer>
 
 #include "widgets/literals.h"
 
@@ -20,6 +22,8 @@ class Banner : public QFrame {
 public:
     explicit Banner(QWidget* parent = nullptr);
     void attach(QWidget* area); // the widget it covers; same parent or a descendant
+    // Another card over the same area, under the banner while both are there: shown and hidden by its owner.
+    void carry(QWidget* card);
     // Makes, for each message, a test whether its subject is still on screen; called by review().
     using About = std::function<bool()>;
     void setContext(std::function<About()> context) { m_context = std::move(context); }
@@ -51,6 +55,7 @@ private:
     QPushButton* m_answer;
     std::function<void()> m_then;
     QWidget* m_area = nullptr;
+    std::vector<QPointer<QWidget>> m_cards;
     std::function<About()> m_context;
     About m_about;
 };

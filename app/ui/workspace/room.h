@@ -24,7 +24,6 @@ public:
     explicit Room(QMainWindow& window);
 
     QMainWindow& window() { return m_window; }
-    QVBoxLayout* outer() { return m_outer; }             // everything below the toolbar; room above and below it
     QVBoxLayout* workArea() { return m_work; }           // the views over the legend; room above and below them
     QVBoxLayout* panelColumn() { return m_panelColumn; } // the panels at the right; room above them
     QStackedWidget* panels() { return m_panels; }

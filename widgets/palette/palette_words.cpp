@@ -1,0 +1,92 @@
+#include "widgets/palette/palette_words.h"
+
+#include <map>
+
+#include "widgets/literals.h"
+
+namespace stagewright {
+
+QString wordsOfAction(const QString& id)
+{
+    static const std::map<QString, QString> words{
+        {u"about"_s, u"version license licence help"_s},
+        {u"addNote"_s, u"annotate annotation comment bookmark marker label"_s},
+        {u"alignAtOp"_s, u"sync synchronise synchronize line up"_s},
+        {u"allSteps"_s, u"whole run iterations overview"_s},
+        {u"back"_s, u"undo zoom previous view history"_s},
+        {u"closeFile"_s, u"remove unload"_s},
+        {u"commTracks"_s, u"communication network transfers messages send receive nccl links"_s},
+        {u"compare"_s, u"two runs difference diff side by side against ab regression faster slower"_s},
+        {u"comparePlan"_s, u"expected ideal theory deviation"_s},
+        {u"copyTable"_s, u"clipboard excel spreadsheet numbers"_s},
+        {u"criticalPath"_s, u"longest chain bottleneck limiting"_s},
+        {u"details"_s, u"inspect properties info information selection"_s},
+        {u"deviceTables"_s, u"gpu cuda kernels roofline bandwidth occupancy"_s},
+        {u"editMode"_s, u"change modify drag reorder order design move ops"_s},
+        {u"explorer"_s,
+         u"optimize optimise best schedule search pareto zero sharding replicas fsdp tune parameters sweep"_s},
+        {u"exportPicture"_s, u"svg png pdf tikz image screenshot figure paper save plot latex print"_s},
+        {u"exportReport"_s, u"print html page share send"_s},
+        {u"exportRun"_s, u"perfetto chrome json csv trace convert megatron"_s},
+        {u"find"_s, u"search op microbatch rank go to jump locate"_s},
+        {u"firstLook"_s, u"sample example demo tutorial try show"_s},
+        {u"fit"_s, u"zoom to fit whole reset view everything home out"_s},
+        {u"fitRows"_s, u"see every rank at once overview all ranks zoom vertical height"_s},
+        {u"fitSelection"_s, u"zoom in focus"_s},
+        {u"flame"_s, u"stack call functions"_s},
+        {u"fullScreen"_s, u"fullscreen maximise maximize presentation present"_s},
+        {u"glossary"_s, u"terms meaning define definition dictionary words what"_s},
+        {u"groupReplica"_s, u"data parallel dp fold copies"_s},
+        {u"importTraces"_s, u"pytorch profiler nsight nsys chrome kineto load json open trace"_s},
+        {u"keys"_s, u"shortcuts keyboard hotkeys bindings help cheat sheet"_s},
+        {u"lessons"_s, u"tutorial learn teach course training beginner"_s},
+        {u"loweredView"_s, u"sends receives deadlock hang messages buffers"_s},
+        {u"mapper"_s, u"label annotate ranges nvtx forward backward recognise recognize"_s},
+        {u"memory"_s, u"activation chart curve peak ram oom"_s},
+        {u"memoryBudget"_s, u"limit cap maximum oom out of memory constraint capacity"_s},
+        {u"memoryPredicted"_s, u"model simulated"_s},
+        {u"moveToWindow"_s, u"detach separate monitor"_s},
+        {u"newSchedule"_s, u"create gpipe 1f1b zero bubble design simulate template"_s},
+        {u"newWindow"_s, u"second another"_s},
+        {u"nextGap"_s, u"why idle wait waiting bubble cause reason stall"_s},
+        {u"open"_s, u"load file run"_s},
+        {u"openLesson"_s, u"teacher course"_s},
+        {u"pinRank"_s, u"keep top sticky freeze"_s},
+        {u"play"_s, u"animate animation step through replay simulate"_s},
+        {u"preferences"_s, u"settings options configuration font size text scale bigger smaller theme language"_s},
+        {u"quit"_s, u"exit close program"_s},
+        {u"record"_s, u"train run start measure profile replicas new training benchmark launch"_s},
+        {u"renameRun"_s, u"title label change name"_s},
+        {u"resetLayout"_s, u"default panels restore windows"_s},
+        {u"resetRows"_s, u"unfold unpin default expand collapse"_s},
+        {u"residuals"_s, u"accuracy error model simulation wrong cost"_s},
+        {u"revertOrder"_s, u"discard reset cancel changes"_s},
+        {u"rowsLower"_s, u"thinner height shrink compact"_s},
+        {u"rowsTaller"_s, u"height bigger thicker grow"_s},
+        {u"runEdited"_s, u"try train my schedule verify test"_s},
+        {u"runsList"_s, u"files sidebar left panel list"_s},
+        {u"saveCopy"_s, u"as write disk"_s},
+        {u"scheduleText"_s, u"csv source code edit text"_s},
+        {u"setBaseline"_s, u"reference against compare always"_s},
+        {u"sidePanel"_s, u"inspector right summary hide show statistics"_s},
+        {u"slack"_s, u"float spare margin late"_s},
+        {u"splitBackward"_s, u"zero bubble input weight gradient"_s},
+        {u"sqlConsole"_s, u"query database select table filter"_s},
+        {u"subLanes"_s, u"cuda gpu streams kernels show"_s},
+        {u"tables"_s, u"slow rank straggler statistics report figures numbers all"_s},
+        {u"themeDark"_s, u"mode night black colours colors"_s},
+        {u"themeHighContrast"_s, u"accessibility colours colors mode"_s},
+        {u"themeLight"_s, u"mode day white bright colours colors"_s},
+        {u"themeSystem"_s, u"mode automatic colours colors theme"_s},
+        {u"hatchKinds"_s, u"colour blind color blindness pattern accessibility"_s},
+        {u"timeAbsolute"_s, u"wall clock axis"_s},
+        {u"unitMillis"_s, u"ms units"_s},
+        {u"unitMicros"_s, u"us µs units"_s},
+        {u"waitLanes"_s, u"stalls blocked idle"_s},
+        {u"whatIf"_s, u"faster slower simulate hypothetical scale experiment speed up network"_s},
+    };
+    const auto found = words.find(id);
+    return found == words.end() ? QString() : found->second;
+}
+
+} // namespace stagewright
