@@ -99,13 +99,6 @@ double predicted(const MeasuredStep& row, Cluster cluster, const StepConstants& 
     return stepOf(row.model, cluster, row.way, constants).sum();
 }
 
-std::optional<KeptActivations> keptNamed(std::string_view name)
-{
-    for (const KeptActivations kept : {KeptActivations::All, KeptActivations::Selective, KeptActivations::Inputs})
-        if (toText(kept) == name) return kept;
-    return std::nullopt;
-}
-
 } // namespace
 
 Result<std::vector<MeasuredStep>> parseMeasuredSteps(std::string_view text)

@@ -112,6 +112,31 @@ std::string whyItLoses(const LayoutCandidate& candidate, const LayoutCandidate& 
     return fmt::format("{} +{}", worst.name, formatDuration(static_cast<Nanos>(more(worst) * 1e9)));
 }
 
+std::string wordsOf(const StepConstants& constants, const Cluster& cluster)
+{
+    if (!(constants == StepConstants())) return "your own constants";
+    const bool same = cluster.title.empty() && cluster.device.name == "a100" && cluster.kinds.empty();
+    return same ? "constants of Megatron-DeepSpeed, fitted to steps on A100s"
+                : "constants of Megatron-DeepSpeed on A100s, not of these devices: --calibrate fits them to your own "
+                  "steps";
+}
+
+std::string megatronArguments(const ModelPreset& model, const Parallelism& way)
+{
+    std::string out =
+        fmt::format("--tensor-model-parallel-size {} --pipeline-model-parallel-size {}", way.tensor, way.pipeline);
+    if (way.chunks > 1)
+        out += fmt::format(" --num-layers-per-virtual-pipeline-stage {}", model.layers / (way.pipeline * way.chunks));
+    out += fmt::format(" --micro-batch-size {} --global-batch-size {}", way.samples,
+                       way.samples * way.replicas * way.microbatches);
+    if (way.sequence && way.tensor > 1) out += " --sequence-parallel";
+    if (way.kept == KeptActivations::Selective) out += " --recompute-granularity selective";
+    if (way.kept == KeptActivations::Inputs)
+        out += " --recompute-granularity full --recompute-method uniform --recompute-num-layers 1";
+    if (way.zero >= 1 && way.replicas > 1) out += " --use-distributed-optimizer";
+    return out;
+}
+
 std::optional<LayoutCandidate> fewerDevices(const LayoutQuestion& question, const LayoutCandidate& best)
 {
     std::optional<LayoutCandidate> found;

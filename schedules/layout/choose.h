@@ -42,6 +42,12 @@ Result<LayoutAnswer> chooseLayout(const LayoutQuestion& question);
 // Why this way is slower than the best one: the part of its step that costs most more, in words; "" of the best itself.
 std::string whyItLoses(const LayoutCandidate& candidate, const LayoutCandidate& best);
 
+// Whose constants they are, and what to do where that is another device: "constants of Megatron-DeepSpeed on A100s; …".
+std::string wordsOf(const StepConstants& constants, const Cluster& cluster);
+
+// Megatron-LM's arguments of a way.
+std::string megatronArguments(const ModelPreset& model, const Parallelism& way);
+
 // The best way of the fewest devices that is faster than all of them, of the halves of the cluster; nothing: none is.
 std::optional<LayoutCandidate> fewerDevices(const LayoutQuestion& question, const LayoutCandidate& best);
 

@@ -38,10 +38,10 @@ double parametersOf(const ModelPreset& model, const Parallelism& way)
     return 12 * h * h * model.layers / (static_cast<double>(way.tensor) * way.pipeline);
 }
 
-double perCard(const Cluster& cluster, const StepConstants& c) { return cluster.between * c.betweenShare; }
+double perCard(const Cluster& cluster, const StepConstants& c) { return cluster.card() * c.betweenShare; }
 
 // Bytes per second of a device to another, of which so many in a row are its group.
-double linkOf(const Cluster& cluster, const StepConstants& c, int group)
+double rateOf(const Cluster& cluster, const StepConstants& c, int group)
 {
     if (group <= cluster.perHost) return cluster.within() * c.withinShare;
     return perCard(cluster, c) * std::min(1.0, static_cast<double>(cluster.cards) / cluster.perHost);
@@ -93,6 +93,13 @@ std::string_view toText(KeptActivations kept)
     return "";
 }
 
+std::optional<KeptActivations> keptNamed(std::string_view name)
+{
+    for (const KeptActivations kept : {KeptActivations::All, KeptActivations::Selective, KeptActivations::Inputs})
+        if (toText(kept) == name) return kept;
+    return std::nullopt;
+}
+
 std::string toText(const Parallelism& way)
 {
     return fmt::format("t{} p{} v{} d{} b{} {}", way.tensor, way.pipeline, way.chunks, way.replicas, way.samples,
@@ -104,7 +111,7 @@ StepParts stepOf(const ModelPreset& model, const Cluster& cluster, const Paralle
 {
     const LayerTimes layer = layerOf(model, cluster, way, constants);
     const double layers = static_cast<double>(model.layers) / way.pipeline; // of a rank
-    const double m = way.microbatches, d = way.replicas, parameters = parametersOf(model, way);
+    const double m = way.microbatches, parameters = parametersOf(model, way);
     const double stage = layers * (layer.compute() + layer.recompute + layer.tensor() + layer.recomputeReduce);
     StepParts out;
     out.compute = m * (layers * layer.compute() + headOf(model, cluster, way, constants));
@@ -113,43 +120,64 @@ StepParts stepOf(const ModelPreset& model, const Cluster& cluster, const Paralle
     out.bubble = (way.pipeline - 1) * stage / way.chunks;
     if (way.pipeline > 1)
         out.messages =
-            (m * way.chunks + way.pipeline - 1) * 2 * messageOf(model, way) / linkOf(cluster, constants, way.devices());
-    if (way.replicas > 1)
-        out.data = 2 * (d - 1) / d * weightBytes * parameters / linkOf(cluster, constants, way.tensor * way.replicas);
-    out.optimizer = constants.optimizerPasses * passBytes * parameters / cluster.device.bytesPerSecond;
+            (m * way.chunks + way.pipeline - 1) * 2 * messageOf(model, way) / rateOf(cluster, constants, way.devices());
+    out.data = reduceSeconds(parameters, cluster, way, constants);
+    out.optimizer = optimizerSeconds(parameters, cluster, constants);
     return out;
 }
 
 MemoryParts memoryOf(const ModelPreset& model, const Parallelism& way)
 {
-    const double d = way.replicas, layers = model.layers, p = way.pipeline;
-    const double state =
-        weightBytes + gradientBytes / (way.zero >= 2 ? d : 1) + optimizerBytes / (way.zero >= 1 ? d : 1);
+    const double layers = model.layers, p = way.pipeline;
     const double held = way.chunks == 1 ? layers / p * std::min(way.microbatches, way.pipeline)
                                         : layers * (1 + (p - 1) / (p * way.chunks));
-    return {state * parametersOf(model, way), held * keptOf(model, way, way.kept, way.sequence)};
+    return {stateBytes(way) * parametersOf(model, way), held * keptOf(model, way, way.kept, way.sequence)};
 }
 
-CostModel pipelineCosts(const Schedule& schedule, const ModelPreset& model, const Cluster& cluster,
-                        const Parallelism& way, const StepConstants& constants)
+LayerFigures layerFigures(const ModelPreset& model, const Cluster& cluster, const Parallelism& way,
+                          const StepConstants& constants)
 {
     const LayerTimes layer = layerOf(model, cluster, way, constants);
-    const auto nanos = [](double seconds) { return std::max<Nanos>(1, std::llround(seconds * 1e9)); };
-    const double layers = static_cast<double>(model.layers) / schedule.stages;
-    CostModel out(schedule.stages, CostSource::Analytic);
-    for (int stage = 0; stage < schedule.stages; ++stage) {
-        const double head = stage + 1 == schedule.stages ? headOf(model, cluster, way, constants) / 3 : 0;
-        const double forward = layers * (layer.forward + 2 * layer.reduce) + head;
-        const double again = layers * (layer.recompute + layer.recomputeReduce);
-        const double input = forward + again, weight = layers * layer.forward + head;
-        out.setPasses(stage, nanos(forward), nanos(input), nanos(weight));
-        StageMemory& memory = out.memory[static_cast<std::size_t>(stage)];
-        memory.activation = std::llround(layers * keptOf(model, way, way.kept, way.sequence));
-        memory.boundary = std::llround(messageOf(model, way));
-    }
-    out.links.all = {cluster.device.linkLatency, linkOf(cluster, constants, way.devices())};
-    out.origin = fmt::format("{} on {}, {}", model.name, toText(cluster), toText(way));
+    LayerFigures out;
+    out.forward = layer.forward + 2 * layer.reduce;
+    out.input = out.forward + layer.recompute + layer.recomputeReduce;
+    out.weight = layer.forward;
+    out.kept = keptOf(model, way, way.kept, way.sequence);
+    out.parameters = 12.0 * model.hidden * model.hidden / way.tensor;
     return out;
+}
+
+double headSeconds(const ModelPreset& model, const Cluster& cluster, const Parallelism& way,
+                   const StepConstants& constants)
+{
+    return headOf(model, cluster, way, constants) / 3;
+}
+
+double messageBytes(const ModelPreset& model, const Parallelism& way) { return messageOf(model, way); }
+
+double stateBytes(const Parallelism& way)
+{
+    const double d = way.replicas;
+    return weightBytes + gradientBytes / (way.zero >= 2 ? d : 1) + optimizerBytes / (way.zero >= 1 ? d : 1);
+}
+
+double reduceSeconds(double parameters, const Cluster& cluster, const Parallelism& way, const StepConstants& constants)
+{
+    const double d = way.replicas;
+    return way.replicas < 2
+               ? 0
+               : 2 * (d - 1) / d * weightBytes * parameters / rateOf(cluster, constants, way.tensor * way.replicas);
+}
+
+double optimizerSeconds(double parameters, const Cluster& cluster, const StepConstants& constants)
+{
+    return constants.optimizerPasses * passBytes * parameters / cluster.device.bytesPerSecond;
+}
+
+Link linkOf(const Cluster& cluster, const StepConstants& constants, int group)
+{
+    return {group <= cluster.perHost ? cluster.device.linkLatency : cluster.betweenDelay,
+            rateOf(cluster, constants, group)};
 }
 
 } // namespace stagewright

@@ -18,7 +18,9 @@
 // tensor first, then replicas, then pipeline.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "schedules/layout/cluster.h"
@@ -32,6 +34,7 @@ enum class KeptActivations {
     Inputs,    // full recomputation
 };
 std::string_view toText(KeptActivations kept); // "none", "selective", "full": what is recomputed
+std::optional<KeptActivations> keptNamed(std::string_view name);
 
 struct Parallelism {
     int tensor = 1;   // t: devices that share each layer
@@ -82,9 +85,24 @@ struct MemoryParts { // bytes of the fullest device
 };
 MemoryParts memoryOf(const ModelPreset& model, const Parallelism& way);
 
-// The pipeline's own costs, of one of its p × v stages, for the simulator: what a device does and waits for within a
-// pass, tensor parallelism included; gradients and optimizers are not in it.
-CostModel pipelineCosts(const Schedule& schedule, const ModelPreset& model, const Cluster& cluster,
-                        const Parallelism& way, const StepConstants& constants = {});
+// What the layers of a stage do to one microbatch, a layer of each kind of recomputation: seconds and bytes.
+struct LayerFigures {
+    double forward = 0, input = 0, weight = 0; // what it waits for within the pass included
+    double kept = 0;                           // activations of a microbatch
+    double parameters = 0;                     // of a device
+};
+LayerFigures layerFigures(const ModelPreset& model, const Cluster& cluster, const Parallelism& way,
+                          const StepConstants& constants);
+// A third of what the head takes of a microbatch, forward and backward: in seconds.
+double headSeconds(const ModelPreset& model, const Cluster& cluster, const Parallelism& way,
+                   const StepConstants& constants);
+double messageBytes(const ModelPreset& model, const Parallelism& way);
+// Bytes of state of a parameter on a device.
+double stateBytes(const Parallelism& way);
+// Seconds in which the gradients of so many parameters are reduced, and the optimizer passes over them.
+double reduceSeconds(double parameters, const Cluster& cluster, const Parallelism& way, const StepConstants& constants);
+double optimizerSeconds(double parameters, const Cluster& cluster, const StepConstants& constants);
+// From one device to another where so many in a row are one group.
+Link linkOf(const Cluster& cluster, const StepConstants& constants, int group);
 
 } // namespace stagewright

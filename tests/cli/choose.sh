@@ -62,3 +62,43 @@ echo '{}' >ours.json
 run stagewright choose --constants ours.json
 expect_code 3
 expect_err 'ours.json: efficiency: a number above 0 is expected'
+
+# whose constants; a cluster's file, also one that other verbs print; its content goes round
+run stagewright choose --top 1
+expect_out '^constants of Megatron-DeepSpeed, fitted to steps on A100s'
+run stagewright choose --cluster 16@h100 --model gpt3-13b --top 1 --json
+expect_code 0
+expect_that 'it is said whose constants' grep -q 'not of these devices' out.txt
+python3 -c 'import json; json.dump(json.load(open("out.txt"))["cluster"], open("cluster.json", "w"))'
+best=$(json rows 0 step_s)
+run stagewright choose --cluster cluster.json --model gpt3-13b --top 1 --json
+expect_same "$(json rows 0 step_s)" "$best"
+echo '{"devices": [{"backend": "cuda", "name": "NVIDIA H100 80GB HBM3", "usable": true}]}' >host.json
+run stagewright choose --cluster host.json:hosts=16:between=25GB/s --model gpt3-13b --top 1 --json
+expect_code 0
+expect_json 16 devices
+expect_json 1 cluster hosts 0 devices
+echo '{"hosts": [{"device": "h100", "count": -1}]}' >wrong.json
+run stagewright choose --cluster wrong.json
+expect_code 3
+expect_err 'wrong.json: host 1: count is 1 to 100000, not -1'
+
+# layouts: written, changed, read; Megatron-LM's text
+run stagewright choose --cluster 16@h100 --model gpt3-13b --samples 64 --pin p=4,t=2 --top 1 --save-layout layout.json
+expect_code 0
+expect_err 'Megatron-LM: --tensor-model-parallel-size 2 --pipeline-model-parallel-size 4'
+run stagewright choose --cluster 16@h100 --model gpt3-13b --samples 64 --layout layout.json --json -o stages.json
+expect_code 0
+expect_json 4 ranks
+expect_that "a step is simulated" test "$(json step_s)" != null
+run stagewright choose --cluster 16@h100 --model gpt3-13b --samples 64 --layout 'Et*16|(t*8|)*2t*8L' --pin p=4,t=2,d=2,b=1
+expect_code 0
+expect_out "Megatron-LM: --pipeline-model-parallel-layout 'Et\*16\|"
+expect_out 'TorchTitan: these layers need module_fqns_per_model_part|TorchTitan: pipeline_parallel_layers_per_stage'
+sed 's/"tensor": 2/"tensor": 3/' layout.json >wrong.json
+run stagewright choose --cluster 16@h100 --model gpt3-13b --layout wrong.json
+expect_code 3
+expect_err 'wrong.json: stage 0: .* devices are not whole groups of 3'
+run stagewright choose --cluster 16@h100 --model gpt3-6.7b --layout layout.json
+expect_code 2
+expect_err 'the layout has 40 layers, the model 32'

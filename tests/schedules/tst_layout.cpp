@@ -1,6 +1,7 @@
 // Which parallelism: memory and steps in closed form against published ones, every way counted, constants fitted.
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <numeric>
 
@@ -10,7 +11,9 @@
 #include "schedules/execute/simulate.h"
 #include "schedules/layout/calibration.h"
 #include "schedules/layout/choose.h"
+#include "schedules/layout/layout.h"
 #include "schedules/library/registry.h"
+#include "schedules/text/megatron.h"
 
 using namespace stagewright;
 
@@ -210,7 +213,7 @@ private slots:
         for (const KeptActivations kept : {KeptActivations::All, KeptActivations::Selective, KeptActivations::Inputs}) {
             const Parallelism way{2, 4, 1, 4, 1, 16, kept, 1, kept == KeptActivations::Selective};
             const auto schedule = makeSchedule("1f1b", {4, 16});
-            auto costs = pipelineCosts(*schedule, model, cluster, way);
+            auto costs = layoutCosts(*schedule, layoutOf(model, way), model, cluster);
             costs.links = {};
             const auto result = simulate(*schedule, costs);
             QVERIFY(result.has_value());
@@ -219,6 +222,207 @@ private slots:
             const double found = static_cast<double>(figuresOf(*schedule, *result).makespan) / 1e9;
             QVERIFY2(std::abs(found / expected - 1) < 1e-3, std::to_string(found / expected).c_str());
         }
+    }
+
+    void clustersAreRead()
+    {
+        // a preset, as JSON and back
+        const auto preset = parseCluster("64@h100:between=50GB/s:cards=4:memory=70GB");
+        QVERIFY(preset.has_value());
+        const auto again = readCluster(toJson(*preset));
+        QVERIFY2(again.has_value(), again ? "" : again.error().message.c_str());
+        QCOMPARE(toJson(*again), toJson(*preset));
+        QCOMPARE(again->devices, 64);
+        QCOMPARE(again->cards, 4);
+        QCOMPARE(again->memory, 70e9);
+        QCOMPARE(toText(*again), toText(*preset));
+
+        // hosts that differ count as the slowest of each figure
+        const std::string mixed = R"({"hosts": [
+            {"count": 2, "devices": 8, "device": "h100", "cards": 4},
+            {"count": 1, "devices": 8, "title": "X1", "flops": 2e15, "memory_bytes": 4e10, "memory_bytes_per_second": 5e12,
+             "link_bytes_per_second": 9e11, "card_bytes_per_second": 1e10}], "duplex": false, "between_latency_ns": 7000})";
+        const auto hosts = readCluster(mixed);
+        QVERIFY2(hosts.has_value(), hosts ? "" : hosts.error().message.c_str());
+        QCOMPARE(hosts->devices, 24);
+        QCOMPARE(hosts->memory, 4e10);
+        QCOMPARE(hosts->device.flops, devicePresetOf("h100")->flops);
+        QCOMPARE(hosts->between, 1e10);
+        QCOMPARE(hosts->card(), 0.5e10);
+        QCOMPARE(hosts->cards, 4);
+        QCOMPARE(toJson(*readCluster(toJson(*hosts))), toJson(*hosts));
+        QVERIFY(toText(*hosts).find("16 × NVIDIA H100 80 GB SXM and 8 × X1") == 0);
+
+        // what 'devices --json' and 'hosts test --json' print, and as many such hosts
+        const auto here = readCluster(R"({"devices": [
+            {"backend": "cpu", "name": "processor", "usable": true},
+            {"backend": "cuda", "name": "NVIDIA A100-SXM4-80GB", "usable": true, "details": {"memory": "79.2 GiB"}},
+            {"backend": "cuda", "name": "NVIDIA A100-SXM4-80GB", "usable": true}]})",
+                                      "hosts=4:between=12GB/s");
+        QVERIFY2(here.has_value(), here ? "" : here.error().message.c_str());
+        QCOMPARE(here->devices, 8);
+        QCOMPARE(here->perHost, 2);
+        QCOMPARE(std::string(here->device.name), std::string("a100"));
+        QVERIFY(here->memory > 79e9 && here->memory < 86e9);
+        QCOMPARE(here->between, 12e9);
+        const auto host =
+            readCluster(R"({"host": "n1", "facts": [{"key": "gpus", "value": "8 × NVIDIA H200, driver 550.54"}]})");
+        QVERIFY2(host.has_value(), host ? "" : host.error().message.c_str());
+        QCOMPARE(host->devices, 8);
+        QCOMPARE(std::string(host->device.name), std::string("h200"));
+
+        for (const auto& [text, word] : std::vector<std::pair<const char*, const char*>>{
+                 {"[]", "not a JSON object"},
+                 {"{}", "hosts: 1 to 1000"},
+                 {R"({"hosts": [3]})", "host 1 is not an object"},
+                 {R"({"hosts": [{"device": "b900"}]})", "unknown device 'b900'"},
+                 {R"({"hosts": [{"flops": 1e15}]})", "memory_bytes_per_second is missing"},
+                 {R"({"hosts": [{"device": "a100", "count": 0}]})", "count is 1 to 100000, not 0"},
+                 {R"({"hosts": [{"device": "a100"}, {"device": "a100", "devices": 4}]})", "of 8 and of 4 devices"},
+                 {R"({"hosts": [{"device": "a100", "memory_bytes": -1}]})", "memory_bytes is not above 0"},
+                 {R"({"hosts": [{"device": "a100"}], "between_latency_ns": "x"})", "between_latency_ns is of another"},
+                 {R"({"devices": [{"backend": "cpu", "name": "x", "usable": true}]})", "no usable GPU"},
+                 {R"({"devices": [{"backend": "cuda", "name": "NVIDIA B900", "usable": true}]})", "'NVIDIA B900'"},
+                 {R"({"facts": [{"key": "gpus", "value": "4 × NVIDIA L4, 4 × NVIDIA H100"}]})", "equal ones"},
+                 {R"({"facts": [{"key": "gpus", "value": null}]})", "has no GPU"}}) {
+            const auto wrong = readCluster(text);
+            QVERIFY2(!wrong.has_value(), text);
+            QVERIFY2(wrong.error().message.find(word) != std::string::npos, wrong.error().message.c_str());
+            QVERIFY(!wrong.error().remedy.empty());
+        }
+        QVERIFY(!readCluster(toJson(*preset), "hosts=0").has_value());
+        QVERIFY(!parseCluster("64@a100:hosts=2").has_value());
+    }
+
+    void layoutsGoRound()
+    {
+        const auto model = *parseModelShape("layers=32,hidden=4096,heads=32");
+        const Parallelism way{2, 4, 2, 2, 1, 8, KeptActivations::Selective, 1, true};
+        const Layout layout = layoutOf(model, way);
+        QCOMPARE(layout.layers(), 32);
+        QCOMPARE(layout.stages.size(), std::size_t{8});
+        QCOMPARE(wayOf(layout, 3), way);
+        auto again = parseLayout(toJson(layout));
+        QVERIFY2(again.has_value(), again ? "" : again.error().message.c_str());
+        QVERIFY(*again == layout);
+        // recomputation by layer, other devices of another degree
+        Layout uneven = layout;
+        uneven.stages[2].layers = {KeptActivations::Inputs, KeptActivations::All, KeptActivations::All};
+        uneven.stages[3].layers.push_back(KeptActivations::Inputs);
+        uneven.stages[1].tensor = uneven.stages[5].tensor = 4;
+        again = parseLayout(toJson(uneven));
+        QVERIFY2(again.has_value(), again ? "" : again.error().message.c_str());
+        QVERIFY(*again == uneven);
+        QVERIFY(checkLayout(uneven, model, *parseCluster("16@a100")).has_value());
+        QCOMPARE(wayOf(uneven, 1).replicas, 1);
+        QCOMPARE(wayOf(uneven, 1).samples, 2);
+
+        // Megatron-LM's text and back
+        const std::string text = megatronLayout(uneven.layersByStage());
+        const auto read = readMegatronLayout(text, 4);
+        QVERIFY(read.has_value());
+        QCOMPARE(read->layers(), uneven.layersByStage());
+
+        // TorchTitan's settings and back, for all that it accepts
+        int accepted = 0;
+        for (int layers = 1; layers <= 24; ++layers)
+            for (int each = 1; each <= 6; ++each)
+                for (int first = 0; first <= 2; ++first)
+                    for (int last = 0; last <= 2; ++last) {
+                        const auto stages = titanLayers(layers, {each, first, last});
+                        if (stages.empty()) continue;
+                        ++accepted;
+                        QCOMPARE(std::accumulate(stages.begin(), stages.end(), 0), layers);
+                        const auto settings = titanStages(stages);
+                        QVERIFY(settings.has_value());
+                        QCOMPARE(titanLayers(layers, *settings), stages);
+                    }
+        QVERIFY(accepted > 500);
+        QVERIFY(!titanStages({1, 5, 1, 5}).has_value());
+        QCOMPARE(titanLayers(30, {4, 1, 1}), (std::vector<int>{3, 4, 4, 4, 4, 4, 4, 3}));
+
+        for (
+            const auto& [wrong, word] : std::vector<std::pair<std::string, const char*>>{
+                {"x", "not a JSON object"},
+                {R"({"ranks": 2, "microbatches": 1, "samples": 1, "stages": [{}]})", "1 stages for 2 ranks"},
+                {R"({"ranks": 1, "microbatches": 1, "samples": 1, "stages": [{"layers": 1}]})",
+                 "devices is not a list"},
+                {R"({"ranks": 1, "microbatches": 1, "samples": 1, "stages": [{"layers": 2, "devices": [0], "recompute": ["full"]}]})",
+                 "recompute names 1 of 2 layers"},
+                {R"({"ranks": 1, "microbatches": 1, "samples": 1, "stages": [{"layers": 2, "devices": [0, 1, 2], "tensor": 2}]})",
+                 "3 devices are not whole groups of 2"},
+                {R"({"ranks": 1, "microbatches": 1, "samples": 1, "stages": [{"layers": 2, "devices": [0, 1]}]})",
+                 "1 samples can't be divided among 2 replicas"},
+                {R"({"ranks": 2, "microbatches": 1, "samples": 1, "stages": [{"layers": 1, "devices": [0]}, {"layers": 1, "devices": [0]}]})",
+                 "device 0 is of another rank, too"}}) {
+            const auto bad = parseLayout(wrong);
+            QVERIFY2(!bad.has_value(), wrong.c_str());
+            QVERIFY2(bad.error().message.find(word) != std::string::npos, bad.error().message.c_str());
+        }
+        QVERIFY(!checkLayout(layout, model, *parseCluster("8@a100")).has_value());
+        QVERIFY(!checkLayout(layout, *parseModelShape("gpt3-13b"), *parseCluster("16@a100")).has_value());
+    }
+
+    // Members that are missing or of another type: an error or a value, never an end.
+    void damagedFilesEndInWords()
+    {
+        const auto model = *parseModelShape("layers=8,hidden=1024,heads=8");
+        const Json layout = Json::parse(toJson(layoutOf(model, {1, 2, 1, 2, 1, 4, KeptActivations::Inputs, 1, false})));
+        const Json cluster = Json::parse(toJson(*parseCluster("16@a100")));
+        int errors = 0;
+        const std::function<void(const Json&, Json&, bool)> damage = [&](const Json& whole, Json& place,
+                                                                         bool ofLayout) {
+            if (!place.is_structured()) return;
+            for (auto& member : place) {
+                const Json kept = member;
+                for (const Json& other : {Json(nullptr), Json(-1), Json(0), Json("x"), Json::array(), Json::object(),
+                                          Json(1e300), Json(std::int64_t(1) << 62), Json({Json({1})})}) {
+                    member = other;
+                    const std::string text = whole.dump();
+                    errors += (ofLayout ? parseLayout(text).has_value() : readCluster(text).has_value()) ? 0 : 1;
+                }
+                member = kept;
+                damage(whole, member, ofLayout);
+            }
+        };
+        for (const bool ofLayout : {true, false}) {
+            Json whole = ofLayout ? layout : cluster;
+            damage(whole, whole, ofLayout);
+            const std::string text = whole.dump();
+            for (std::size_t at = 0; at < text.size(); at += 7) {
+                errors += readCluster(text.substr(0, at)).has_value() ? 0 : 1;
+                errors += parseLayout(text.substr(0, at)).has_value() ? 0 : 1;
+            }
+        }
+        QVERIFY(errors > 200);
+    }
+
+    // A layout of a way takes what the way does; more layers on a rank take longer and more memory.
+    void layoutsAreTimed()
+    {
+        const auto model = *parseModelShape("layers=32,hidden=4096,heads=32");
+        const auto cluster = *parseCluster("16@a100");
+        const Parallelism way{2, 4, 1, 2, 1, 16, KeptActivations::Inputs, 1, false};
+        const Layout even = layoutOf(model, way);
+        const auto step = stepUnder("1f1b", even, model, cluster);
+        QVERIFY2(step.has_value(), step ? "" : step.error().message.c_str());
+        const StepParts parts = stepOf(model, cluster, way);
+        QVERIFY(std::abs(step->seconds / parts.sum() - 1) < 0.1);
+        QVERIFY(std::abs(step->reduce - parts.data) < 1e-9 && std::abs(step->optimizer - parts.optimizer) < 1e-9);
+        QVERIFY(std::abs(step->ranks[0].state + step->ranks[0].activations - memoryOf(model, way).sum()) < 1);
+        const auto uneven = stepUnder("1f1b", withLayers(even, {12, 8, 8, 4}), model, cluster);
+        QVERIFY(uneven.has_value());
+        QVERIFY(uneven->seconds > step->seconds);
+        QVERIFY(uneven->ranks[0].state > step->ranks[0].state && uneven->ranks[3].state < step->ranks[3].state);
+        const auto best = bestStep(even, model, cluster);
+        QVERIFY(best && best->fits && best->seconds <= step->seconds);
+        QVERIFY(!stepUnder("zbv", even, model, cluster).has_value());
+        // V-shaped schedules put stages on other ranks, which only equal ranks allow
+        Layout chunks = layoutOf(model, {2, 2, 2, 2, 1, 16, KeptActivations::Inputs, 1, false});
+        QVERIFY(stepUnder("zbv", chunks, model, cluster).has_value());
+        chunks.stages[0].tensor = chunks.stages[2].tensor = 4;
+        QVERIFY(!stepUnder("zbv", chunks, model, cluster).has_value());
+        QVERIFY(stepUnder("interleaved-1f1b", chunks, model, cluster).has_value());
     }
 
     void pinsAndFewerDevices()

@@ -232,4 +232,28 @@ Json textOrNull(std::string text) { return text.empty() ? Json() : Json(std::mov
 
 Json countOrNull(int count) { return count > 0 ? Json(count) : Json(nullptr); }
 
+namespace {
+
+Json valueOf(const nlohmann::ordered_json& value)
+{
+    if (value.is_object()) {
+        Json out = Json::object();
+        for (const auto& [key, member] : value.items()) out[key] = valueOf(member);
+        return out;
+    }
+    if (value.is_array()) {
+        Json out = Json::array();
+        for (const auto& item : value) out.push_back(valueOf(item));
+        return out;
+    }
+    if (value.is_string()) return Json(value.get<std::string>());
+    if (value.is_boolean()) return Json(value.get<bool>());
+    if (value.is_number_integer()) return Json(value.get<std::int64_t>());
+    return value.is_number() ? Json(value.get<double>()) : Json(nullptr);
+}
+
+} // namespace
+
+Json ownJson(std::string_view text) { return valueOf(nlohmann::ordered_json::parse(text, nullptr, false)); }
+
 } // namespace stagewright

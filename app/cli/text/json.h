@@ -111,7 +111,8 @@ private:
     mutable Json m_value; // taken by the list it is in
 };
 
-Json textOrNull(std::string text); // null where it is empty
-Json countOrNull(int count);       // null where it is 0: unknown
+Json textOrNull(std::string text);   // null where it is empty
+Json countOrNull(int count);         // null where it is 0: unknown
+Json ownJson(std::string_view text); // what this program wrote as text; null where it is not JSON
 
 } // namespace stagewright

@@ -11,11 +11,12 @@
 #include "app/cli/text/table.h"
 #include "schedules/base/quantity.h"
 #include "schedules/base/text.h"
-#include "schedules/execute/simulate.h"
 #include "schedules/layout/calibration.h"
 #include "schedules/layout/choose.h"
+#include "schedules/layout/layout.h"
 #include "schedules/library/registry.h"
 #include "schedules/text/cost_json.h"
+#include "schedules/text/megatron.h"
 #include "traces/format/atomic_file.h"
 
 namespace stagewright {
@@ -31,12 +32,7 @@ struct LayoutChoice {
     int top = 10;
     int simulated = 10;
     std::string constants, table, output;
-};
-
-// The library schedule under which a way's step is shortest, of those whose activations fit.
-struct Simulated {
-    std::string schedule;
-    double seconds = 0;
+    std::string layout, savedLayout;
 };
 
 Result<void> pin(std::string_view text, LayoutQuestion& question)
@@ -51,10 +47,7 @@ Result<void> pin(std::string_view text, LayoutQuestion& question)
                      : key == "b" ? &question.microbatch
                                   : nullptr;
         if (place != nullptr && readNumber(value, *place) && *place >= 1) continue;
-        if (key == "recompute")
-            for (const KeptActivations kept :
-                 {KeptActivations::All, KeptActivations::Selective, KeptActivations::Inputs})
-                if (toText(kept) == value) question.kept = kept;
+        if (key == "recompute") question.kept = keptNamed(value);
         if (key != "recompute" || !question.kept)
             return fail(ErrorCode::Usage, fmt::format("--pin: '{}' can't be pinned", item),
                         "write t=8,p=4,v=2,d=2,b=1 or recompute=none|selective|full");
@@ -62,12 +55,23 @@ Result<void> pin(std::string_view text, LayoutQuestion& question)
     return {};
 }
 
+// A file, NAME.json and options, or a preset.
+Result<Cluster> clusterOf(std::string_view text)
+{
+    const auto [file, given] = keyValueOf(text, ':');
+    if (!file.ends_with(".json")) return parseCluster(text);
+    STAGEWRIGHT_TRY(const auto json, readFile(std::string(file)));
+    auto cluster = readCluster(json, given.value_or(""));
+    if (!cluster) return tl::unexpected(std::move(cluster.error()).with(std::string(file)));
+    return cluster;
+}
+
 Result<LayoutQuestion> questionOf(const LayoutChoice& options)
 {
     LayoutQuestion question;
     auto model = parseModelShape(options.model);
     if (!model) return tl::unexpected(std::move(model.error()).with("--model"));
-    auto cluster = parseCluster(options.cluster);
+    auto cluster = clusterOf(options.cluster);
     if (!cluster) return tl::unexpected(std::move(cluster.error()).with("--cluster"));
     question.model = *model;
     question.cluster = *cluster;
@@ -83,34 +87,10 @@ Result<LayoutQuestion> questionOf(const LayoutChoice& options)
     return question;
 }
 
-std::optional<Simulated> bestSchedule(const LayoutQuestion& question, const LayoutCandidate& one, std::stop_token stop)
-{
-    std::optional<Simulated> best;
-    for (const ScheduleInfo& info : allSchedules()) {
-        if (stop.stop_requested()) return std::nullopt;
-        if (info.searches || (info.fixedChunks > 0 && info.fixedChunks != one.way.chunks)) continue;
-        const auto schedule = makeSchedule(info.name, {one.way.pipeline, one.way.microbatches, one.way.chunks});
-        if (!schedule || schedule->ranks != one.way.pipeline || schedule->placement.hasCopies() ||
-            schedule->stages != one.way.pipeline * one.way.chunks || schedule->weights != WeightRule::Synchronous ||
-            question.model.layers % schedule->stages != 0 || !sliceStartsOf(*schedule).empty())
-            continue;
-        const CostModel costs = pipelineCosts(*schedule, question.model, question.cluster, one.way, question.constants);
-        const auto result = simulate(*schedule, costs);
-        if (!result) continue;
-        const auto peaks = activationPeaks(*schedule, costs);
-        const auto peak = peaks.empty() ? Bytes{0} : *std::max_element(peaks.begin(), peaks.end());
-        if (one.memory.state + static_cast<double>(peak) > question.cluster.memory) continue;
-        const double seconds =
-            static_cast<double>(figuresOf(*schedule, *result).makespan) / 1e9 + one.step.data + one.step.optimizer;
-        if (!best || seconds < best->seconds) best = Simulated{std::string(info.name), seconds};
-    }
-    return best;
-}
-
 std::string secondsText(double seconds) { return formatDuration(static_cast<Nanos>(std::llround(seconds * 1e9))); }
 std::string sizeText(double bytes) { return fmt::format("{:.1f} GB", bytes / 1e9); }
 
-Json jsonOf(const LayoutCandidate& one, const std::optional<Simulated>& simulated, const std::string& why)
+Json jsonOf(const LayoutCandidate& one, const std::optional<LayoutStep>& simulated, const std::string& why)
 {
     const Parallelism& way = one.way;
     return {{"tensor", way.tensor},
@@ -139,7 +119,7 @@ Json jsonOf(const LayoutCandidate& one, const std::optional<Simulated>& simulate
             {"why", why.empty() ? Json(nullptr) : Json(why)}};
 }
 
-std::string tableOf(const std::vector<LayoutCandidate>& shown, const std::vector<std::optional<Simulated>>& simulated,
+std::string tableOf(const std::vector<LayoutCandidate>& shown, const std::vector<std::optional<LayoutStep>>& simulated,
                     bool colour)
 {
     const auto right = Table::Align::Right;
@@ -217,22 +197,156 @@ Result<int> runCalibration(const LayoutChoice& options, const LayoutQuestion& qu
     return ExitDone;
 }
 
+Result<void> saveLayout(const LayoutChoice& options, const Layout& layout, Session& session)
+{
+    if (options.savedLayout.empty()) return {};
+    STAGEWRIGHT_CHECK(writeFileAtomically(options.savedLayout, toJson(layout)));
+    session.note(fmt::format("its layout: {}; change it, and see what it takes: choose --layout {}",
+                             options.savedLayout, options.savedLayout));
+    return {};
+}
+
+// A layout from a file, or Megatron-LM's text with what is pinned.
+Result<Layout> givenLayout(const LayoutChoice& options, const LayoutQuestion& question)
+{
+    const auto named = [](auto&& error, std::string_view what) {
+        return tl::unexpected(std::move(error).with(std::string(what)));
+    };
+    if (options.layout.ends_with(".json")) {
+        STAGEWRIGHT_TRY(const auto text, readFile(options.layout));
+        auto layout = parseLayout(text);
+        if (!layout) return named(std::move(layout.error()), options.layout);
+        return layout;
+    }
+    Parallelism way;
+    way.tensor = std::max(1, question.tensor);
+    way.pipeline = std::max(1, question.pipeline);
+    way.samples = std::max(1, question.microbatch);
+    way.zero = question.zero;
+    way.kept = question.kept.value_or(KeptActivations::All);
+    way.sequence = way.kept == KeptActivations::Selective;
+    way.replicas =
+        question.replicas > 0 ? question.replicas : std::max(1, question.cluster.devices / (way.tensor * way.pipeline));
+    way.microbatches = std::max(1, question.samples / (way.samples * way.replicas));
+    auto megatron = readMegatronLayout(options.layout, way.pipeline);
+    if (!megatron) return named(std::move(megatron.error()), "--layout");
+    way.chunks = megatron->chunks();
+    return withLayers(layoutOf(question.model, way), megatron->layers());
+}
+
+// What one layout takes, by stage and as a whole.
+Result<int> runLayout(const LayoutChoice& options, const LayoutQuestion& question, Session& session)
+{
+    STAGEWRIGHT_TRY(const auto layout, givenLayout(options, question));
+    auto possible = checkLayout(layout, question.model, question.cluster);
+    if (!possible) return tl::unexpected(std::move(possible.error()).with("--layout"));
+    const auto step = bestStep(layout, question.model, question.cluster, question.constants, session.stop());
+    if (session.stop().stop_requested()) return fail(ErrorCode::Cancelled, "interrupted");
+    if (!step)
+        return fail(ErrorCode::Usage,
+                    fmt::format("--layout: no schedule has {} stages on {} ranks and {} microbatches",
+                                layout.stages.size(), layout.ranks, layout.microbatches),
+                    "choose microbatches in whole groups of the ranks");
+    STAGEWRIGHT_TRY(const auto schedule,
+                    makeSchedule(step->schedule, {layout.ranks, layout.microbatches, layout.chunks()}));
+    const CostModel costs = layoutCosts(schedule, layout, question.model, question.cluster, question.constants);
+    const auto right = Table::Align::Right;
+    Table table({{"stage", right},
+                 {"rank", right},
+                 {"layers", right},
+                 {"devices"},
+                 {"t", right},
+                 {"d", right},
+                 {"recompute"},
+                 {"F", right},
+                 {"I", right},
+                 {"W", right}});
+    Json stages = Json::array();
+    for (int k = 0; k < schedule.stages; ++k) {
+        const LayoutStage& stage = layout.stages[static_cast<std::size_t>(k)];
+        std::string kept;
+        for (const KeptActivations each : {KeptActivations::All, KeptActivations::Selective, KeptActivations::Inputs})
+            if (const auto count = std::count(stage.layers.begin(), stage.layers.end(), each); count > 0)
+                kept += fmt::format("{}{} {}", kept.empty() ? "" : ", ", count, toText(each));
+        const int rank = schedule.placement.rankOf(k, 0);
+        const auto time = [&](OpKind kind) { return costs.duration(kind, k, rank); };
+        const auto [first, last] = std::minmax_element(stage.devices.begin(), stage.devices.end());
+        table.add({std::to_string(k), std::to_string(rank), std::to_string(stage.layers.size()),
+                   *first == *last ? std::to_string(*first) : fmt::format("{} to {}", *first, *last),
+                   std::to_string(stage.tensor), std::to_string(stage.replicas()), kept,
+                   formatDuration(time(OpKind::Forward)), formatDuration(time(OpKind::InputGrad)),
+                   formatDuration(time(OpKind::WeightGrad))});
+        stages.push_back({{"stage", k},
+                          {"rank", rank},
+                          {"layers", static_cast<std::int64_t>(stage.layers.size())},
+                          {"forward_ns", time(OpKind::Forward)},
+                          {"input_grad_ns", time(OpKind::InputGrad)},
+                          {"weight_grad_ns", time(OpKind::WeightGrad)}});
+    }
+    Table memory({{"rank", right}, {"state", right}, {"activations", right}, {"of the cap", right}});
+    Json ranks = Json::array();
+    for (std::size_t rank = 0; rank < step->ranks.size(); ++rank) {
+        const LayoutRank& one = step->ranks[rank];
+        const double share = (one.state + one.activations) / question.cluster.memory;
+        memory.add({std::to_string(rank), sizeText(one.state), sizeText(one.activations), formatPercent(share)},
+                   share > 1 ? Tint::Bad : Tint::None);
+        ranks.push_back({{"state_bytes", one.state}, {"activation_bytes", one.activations}});
+    }
+    const auto layers = layout.layersByStage();
+    const auto titan = titanStages(layers);
+    const std::string megatron = megatronLayout(layers);
+    const std::string titanText =
+        titan ? fmt::format("pipeline_parallel_layers_per_stage = {}, pipeline_parallel_first_stage_less_layers = {}, "
+                            "pipeline_parallel_last_stage_less_layers = {}",
+                            titan->layersPerStage, titan->firstLess, titan->lastLess)
+              : "these layers need module_fqns_per_model_part";
+    if (session.json)
+        session.answer({{"layout", ownJson(toJson(layout))},
+                        {"megatron", megatron},
+                        {"torchtitan", titan ? Json{{"layers_per_stage", titan->layersPerStage},
+                                                    {"first_stage_less_layers", titan->firstLess},
+                                                    {"last_stage_less_layers", titan->lastLess}}
+                                             : Json(nullptr)},
+                        {"schedule", step->schedule},
+                        {"step_s", step->seconds},
+                        {"fits", step->fits},
+                        {"stages", std::move(stages)},
+                        {"ranks", std::move(ranks)}});
+    session.out(table.text(session.colourOut()) + "\n" + memory.text(session.colourOut()));
+    session.out(fmt::format("\nsimulated with {}: {} a step, {} of it for gradients and optimizer\nMegatron-LM: "
+                            "--pipeline-model-parallel-layout '{}'\nTorchTitan: {}\n",
+                            step->schedule, secondsText(step->seconds), secondsText(step->reduce + step->optimizer),
+                            megatron, titanText));
+    STAGEWRIGHT_CHECK(saveLayout(options, layout, session));
+    if (!options.output.empty()) {
+        STAGEWRIGHT_CHECK(writeFileAtomically(options.output, writeCostsJson(costs)));
+        session.note(fmt::format("simulated only: stagewright simulate -s {} -p {} -m {} --chunks {} --costs {}",
+                                 step->schedule, layout.ranks, layout.microbatches, layout.chunks(), options.output));
+    }
+    if (step->fits) return ExitDone;
+    session.unmet(fmt::format("the layout does not fit {}", sizeText(question.cluster.memory)));
+    return ExitDoesNotHold;
+}
+
 Result<int> runChoose(const LayoutChoice& options, Session& session)
 {
     STAGEWRIGHT_TRY(const auto question, questionOf(options));
     if (!options.table.empty()) return runCalibration(options, question, session);
+    if (!options.layout.empty()) return runLayout(options, question, session);
     STAGEWRIGHT_TRY(const auto answer, chooseLayout(question));
     std::vector<LayoutCandidate> shown(
         answer.candidates.begin(),
         answer.candidates.begin() +
             static_cast<std::ptrdiff_t>(std::min({answer.candidates.size(), static_cast<std::size_t>(options.top),
                                                   answer.fitting > 0 ? answer.fitting : answer.candidates.size()})));
-    std::vector<std::optional<Simulated>> simulated(shown.size());
+    std::vector<std::optional<LayoutStep>> simulated(shown.size());
     const auto stop = session.stop();
     const std::size_t tried = answer.fitting > 0 ? std::min<std::size_t>(shown.size(), options.simulated) : 0;
     for (std::size_t i = 0; i < tried && !stop.stop_requested(); ++i) {
         session.progress().tell("ways", static_cast<std::int64_t>(i), static_cast<std::int64_t>(tried), "");
-        simulated[i] = bestSchedule(question, shown[i], stop);
+        simulated[i] = bestStep(layoutOf(question.model, shown[i].way), question.model, question.cluster,
+                                question.constants, stop);
+        if (simulated[i] && !simulated[i]->fits) simulated[i].reset();
     }
     session.progress().clear();
     if (stop.stop_requested()) return fail(ErrorCode::Cancelled, "interrupted");
@@ -243,6 +357,8 @@ Result<int> runChoose(const LayoutChoice& options, Session& session)
         for (std::size_t i = 0; i < shown.size(); ++i)
             rows.push_back(jsonOf(shown[i], simulated[i], best.fits ? whyItLoses(shown[i], best) : ""));
         session.answer({{"model", std::string(question.model.name)},
+                        {"cluster", ownJson(toJson(question.cluster))},
+                        {"constants", wordsOf(question.constants, question.cluster)},
                         {"devices", question.cluster.devices},
                         {"memory_bytes", question.cluster.memory},
                         {"candidates", answer.candidates.size()},
@@ -253,6 +369,7 @@ Result<int> runChoose(const LayoutChoice& options, Session& session)
     session.out(fmt::format("{} on {}, {} samples a step: {} of {} ways fit {}\n", question.model.name,
                             toText(question.cluster), question.samples, answer.fitting, answer.candidates.size(),
                             sizeText(question.cluster.memory)));
+    session.out(wordsOf(question.constants, question.cluster) + "\n");
     session.out(tableOf(shown, simulated, session.colourOut()));
     if (!best.fits) {
         session.unmet(missing(best, question.cluster.memory));
@@ -261,18 +378,21 @@ Result<int> runChoose(const LayoutChoice& options, Session& session)
     if (fewer)
         session.out(fmt::format("{} devices are faster: {} takes {}\n", fewer->way.devices(), toText(fewer->way),
                                 secondsText(fewer->step.sum())));
+    if (simulated.front() || !options.savedLayout.empty())
+        session.note("Megatron-LM: " + megatronArguments(question.model, best.way));
+    const Layout layout = layoutOf(question.model, best.way);
+    STAGEWRIGHT_CHECK(saveLayout(options, layout, session));
     if (!options.output.empty()) {
-        const auto& named = simulated.front();
-        STAGEWRIGHT_TRY(const auto schedule, makeSchedule(named                 ? named->schedule
-                                                          : best.way.chunks > 1 ? "interleaved-1f1b"
-                                                                                : "1f1b",
-                                                          {best.way.pipeline, best.way.microbatches, best.way.chunks}));
+        const std::string name = simulated.front()     ? simulated.front()->schedule
+                                 : best.way.chunks > 1 ? "interleaved-1f1b"
+                                                       : "1f1b";
+        STAGEWRIGHT_TRY(const auto schedule,
+                        makeSchedule(name, {best.way.pipeline, best.way.microbatches, best.way.chunks}));
         STAGEWRIGHT_CHECK(writeFileAtomically(
             options.output,
-            writeCostsJson(pipelineCosts(schedule, question.model, question.cluster, best.way, question.constants))));
-        session.note(fmt::format("simulated only: stagewright simulate -s {} -p {} -m {} --chunks {} --costs {}",
-                                 schedule.name, best.way.pipeline, best.way.microbatches, best.way.chunks,
-                                 options.output));
+            writeCostsJson(layoutCosts(schedule, layout, question.model, question.cluster, question.constants))));
+        session.note(fmt::format("simulated only: stagewright simulate -s {} -p {} -m {} --chunks {} --costs {}", name,
+                                 best.way.pipeline, best.way.microbatches, best.way.chunks, options.output));
     }
     return ExitDone;
 }
@@ -290,8 +410,10 @@ Command command_choose()
                 .form("NAME|layers=L,hidden=H,heads=A[,seq=S,vocab=V]");
             verb.value("--cluster", &options->cluster,
                        "Devices and their kind; :per-host=8, :memory=80GB, :within=300GB/s, :between=25GB/s of a "
-                       "network card, :cards=8 of a host [64@a100]")
-                .form("N@DEVICE[:KEY=VALUE…]");
+                       "network card, :cards=8 of a host; or a cluster's file, also what 'devices --json' or 'hosts "
+                       "test --json' "
+                       "printed, with :hosts=N [64@a100]")
+                .form("N@DEVICE|FILE.json[:KEY=VALUE…]");
             verb.value("--samples", &options->samples, "Samples of a step, over all replicas [64]")
                 .form("B")
                 .check(wholeNumber(1, 1'000'000));
@@ -311,6 +433,13 @@ Command command_choose()
                 .form("TABLE.csv");
             verb.value("--constants", &options->constants, "Constants that --calibrate wrote [of A100s]")
                 .form("FILE.json");
+            verb.value("--layout", &options->layout,
+                       "Only this: what a layout takes, by stage; a file of --save-layout, or Megatron-LM's text with "
+                       "--pin p=,t=,b=")
+                .form("FILE.json|TEXT");
+            verb.value("--save-layout", &options->savedLayout, "Write the best way's layout, to be changed by hand")
+                .form("FILE.json")
+                .replaces();
             verb.value("-o,--output", &options->output,
                        "Write the costs of the best way's pipeline, for simulate and plan; of --calibrate the "
                        "constants")

@@ -1,10 +1,10 @@
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 
 #include "app/cli/command.h"
 #include "app/cli/options/files.h"
 #include "app/cli/progress_line.h"
 #include "app/cli/session.h"
+#include "app/cli/text/json.h"
 #include "app/cli/text/table.h"
 #include "schedules/planner/problem.h"
 #include "traces/format/atomic_file.h"
@@ -12,25 +12,6 @@
 namespace stagewright {
 
 namespace {
-
-// An answer's text as the value that --json prints.
-Json valueOf(const nlohmann::ordered_json& value)
-{
-    if (value.is_object()) {
-        Json out = Json::object();
-        for (const auto& [key, member] : value.items()) out[key] = valueOf(member);
-        return out;
-    }
-    if (value.is_array()) {
-        Json out = Json::array();
-        for (const auto& item : value) out.push_back(valueOf(item));
-        return out;
-    }
-    if (value.is_string()) return Json(value.get<std::string>());
-    if (value.is_boolean()) return Json(value.get<bool>());
-    if (value.is_number_integer()) return Json(value.get<std::int64_t>());
-    return value.is_number() ? Json(value.get<double>()) : Json(nullptr);
-}
 
 struct SolveChoice {
     std::string file, output;
@@ -55,9 +36,7 @@ Result<int> runSolve(const SolveChoice& options, Session& session)
     if (!answer) return tl::unexpected(std::move(answer.error()).with(options.file));
     if (!options.output.empty()) STAGEWRIGHT_CHECK(writeFileAtomically(options.output, answer->json + "\n"));
     if (session.json)
-        session.answer({{"program", answer->program},
-                        {"fits", answer->fits},
-                        {"answer", valueOf(nlohmann::ordered_json::parse(answer->json))}});
+        session.answer({{"program", answer->program}, {"fits", answer->fits}, {"answer", ownJson(answer->json)}});
     session.out(answer->json + "\n");
     if (answer->fits) return ExitDone;
     session.unmet(fmt::format("{}: no plan fits", options.file));
