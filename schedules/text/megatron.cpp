@@ -140,12 +140,23 @@ Result<MegatronLayout> readMegatronLayout(std::string_view text, int ranks)
 
 std::string megatronLayout(const std::vector<int>& layers)
 {
+    MegatronLayout layout{1, {}};
+    for (const int count : layers) layout.stages.push_back({false, count, 0, false});
+    if (!layers.empty()) layout.stages.front().embedding = layout.stages.back().loss = true;
+    return toText(layout);
+}
+
+std::string toText(const MegatronLayout& layout)
+{
+    const auto times = [](char c, int count) {
+        return count > 3 ? fmt::format("{}*{}", c, count) : std::string(static_cast<std::size_t>(count), c);
+    };
     std::vector<std::string> stages;
-    for (std::size_t k = 0; k < layers.size(); ++k) {
-        std::string text =
-            layers[k] > 3 ? fmt::format("t*{}", layers[k]) : std::string(static_cast<std::size_t>(layers[k]), 't');
-        if (k == 0) text.insert(0, 1, 'E');
-        text += k + 1 == layers.size() ? 'L' : '|';
+    for (std::size_t k = 0; k < layout.stages.size(); ++k) {
+        const auto& stage = layout.stages[k];
+        std::string text = (stage.embedding ? "E" : "") + times('t', stage.layers) + times('m', stage.predictions);
+        if (stage.loss) text += 'L';
+        if (k + 1 < layout.stages.size()) text += '|';
         stages.push_back(std::move(text));
     }
     std::string out;

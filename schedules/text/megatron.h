@@ -31,7 +31,9 @@ struct MegatronLayout {
 // first or L last, or several of them; m before a t, in several stages, or not in the last chunk of its rank.
 // Precondition: ranks ≥ 1.
 Result<MegatronLayout> readMegatronLayout(std::string_view text, int ranks);
-// The layout of stages with so many layers, shortened by repetition. Precondition: none is negative.
+// The text of a layout, shortened by repetition. Precondition: no count is negative.
+std::string toText(const MegatronLayout& layout);
+// Of stages with so many layers, the embedding in the first, the loss in the last.
 std::string megatronLayout(const std::vector<int>& layers);
 
 // An order as Megatron-LM is asked for it.

@@ -198,3 +198,24 @@ expect_out '^left out of the costs: replicas \(the order is planned for one pipe
 run stagewright plan -p 4 -m 8 --perturb launch=1:0.5 --json
 expect_code 0
 expect_json 0 costs_left_out
+
+# a model's layers divided: methods side by side, the bound, Megatron-LM's text; costs and order written, and simulated
+run stagewright plan --partition gpt3-13b@h100:t=2 -p 4 -m 16 --budget 0.4
+expect_code 0
+for method in even parameters 'longest stage' step; do expect_out "^$method +"; done
+expect_out 'no division and order is shorter than .*: at most [0-9.]+ % away from the best'
+run stagewright plan --partition "$ROOT/tests/data/partitions/uneven_00.json" -p 4 -m 32 --chunks 1 --budget 0.4 -o divided.json --json
+expect_code 0
+expect_json even rows 0 method
+step=$(python3 -c 'import json; print(json.load(open("out.txt"))["rows"][-1]["step_ns"])')
+run stagewright simulate -s divided.csv --costs divided.json --json
+expect_code 0
+expect_that 'the step is what the plan says' grep -qE "\"makespan\": $step|$step" out.txt
+echo '{"layers": [{"kind": "tea"}]}' >layers.json
+run stagewright plan --partition layers.json
+expect_code 3
+expect_err "layers.json: layer 0: kind is embedding, block, mtp or loss, not 'tea'"
+run stagewright plan --partition gpt3-13b
+expect_code 2
+run stagewright plan --partition gpt3-13b@h100 --pareto 4
+expect_code 2

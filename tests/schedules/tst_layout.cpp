@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <numeric>
+#include <random>
 
 #include <QtTest/QtTest>
 #include <nlohmann/json.hpp>
@@ -12,7 +13,9 @@
 #include "schedules/layout/calibration.h"
 #include "schedules/layout/choose.h"
 #include "schedules/layout/layout.h"
+#include "schedules/layout/partition.h"
 #include "schedules/library/registry.h"
+#include "schedules/planner/model_cuts.h"
 #include "schedules/text/megatron.h"
 
 using namespace stagewright;
@@ -423,6 +426,123 @@ private slots:
         chunks.stages[0].tensor = chunks.stages[2].tensor = 4;
         QVERIFY(!stepUnder("zbv", chunks, model, cluster).has_value());
         QVERIFY(stepUnder("interleaved-1f1b", chunks, model, cluster).has_value());
+    }
+
+    // Twenty uneven models: faster than even (interleaved) 1F1B, never below the bound, and what is said is so.
+    void unevenModelsAreDivided()
+    {
+        const QDir folder(QStringLiteral(STAGEWRIGHT_SOURCE_DIR "/tests/data/partitions"));
+        double faster = 0, gaps = 0;
+        int models = 0;
+        for (const QString& name : folder.entryList({"*.json"})) {
+            QFile file(folder.filePath(name));
+            QVERIFY(file.open(QIODevice::ReadOnly));
+            const auto text = file.readAll().toStdString();
+            auto problem = parseModelLayers(text);
+            QVERIFY2(problem.has_value(), problem ? "" : problem.error().message.c_str());
+            problem->ranks = Json::parse(text).at("ranks");
+            problem->microbatches = Json::parse(text).at("microbatches");
+            const auto answer = planPartition(*problem, 0.2);
+            QVERIFY2(answer.has_value(), answer ? "" : answer.error().message.c_str());
+            QCOMPARE(answer->found.front().method, std::string("even"));
+            std::vector<std::int64_t> times;
+            for (const ModelLayer& layer : problem->layers) times.push_back(layer.time());
+            for (const PartitionFound& one : answer->found) {
+                QVERIFY(one.step >= answer->bound);
+                QCOMPARE(one.bounds.front(), 0);
+                QCOMPARE(one.bounds.back(), static_cast<int>(problem->layers.size()));
+                QVERIFY(std::is_sorted(one.bounds.begin(), one.bounds.end()));
+                QCOMPARE(one.schedule.stages, static_cast<int>(one.bounds.size()) - 1);
+                const auto result = simulate(one.schedule, partitionCosts(*problem, one.bounds));
+                QVERIFY(result.has_value());
+                QCOMPARE(figuresOf(one.schedule, *result).makespan, one.step);
+                if (one.method == "longest stage") QCOMPARE(one.longest, divide(times, one.schedule.stages)->largest);
+            }
+            const double ratio =
+                static_cast<double>(answer->found.front().step) / static_cast<double>(answer->found.back().step);
+            QVERIFY2(ratio > 1.1, qPrintable(name));
+            faster += ratio;
+            gaps += answer->gap();
+            ++models;
+        }
+        QCOMPARE(models, 20);
+        QVERIFY2(faster / models > 1.4, std::to_string(faster / models).c_str());
+        QVERIFY2(gaps / models < 0.1, std::to_string(gaps / models).c_str());
+    }
+
+    // No division under any library schedule is shorter than the bound, tried one by one.
+    void boundOfDivisionsHolds()
+    {
+        std::mt19937 random(23);
+        const auto pick = [&](int least, int most) { return std::uniform_int_distribution(least, most)(random); };
+        for (int round = 0; round < 20; ++round) {
+            PartitionProblem problem;
+            problem.ranks = pick(2, 3);
+            problem.microbatches = 2 * problem.ranks;
+            problem.chunks = {1};
+            for (int layer = pick(4, 6); layer > 0; --layer)
+                problem.layers.push_back({ModelLayer::Kind::Block, pick(1, 9) * 1000, pick(1, 9) * 1000,
+                                          pick(0, 9) * 1000, pick(0, 5), 1, 0});
+            const auto answer = planPartition(problem, 0.2);
+            QVERIFY(answer.has_value());
+            const auto n = static_cast<int>(problem.layers.size());
+            Nanos best = std::numeric_limits<Nanos>::max();
+            for (const char* name : {"1f1b", "zb-h1", "zb-h2"}) {
+                const auto schedule = makeSchedule(name, {problem.ranks, problem.microbatches});
+                for (int cut = 1; cut < n; ++cut)
+                    for (int second = problem.ranks == 3 ? cut + 1 : n; second < (problem.ranks == 3 ? n : n + 1);
+                         ++second) {
+                        std::vector<int> bounds{0, cut};
+                        if (problem.ranks == 3) bounds.push_back(second);
+                        bounds.push_back(n);
+                        const auto result = simulate(*schedule, partitionCosts(problem, bounds));
+                        best = std::min(best, figuresOf(*schedule, *result).makespan);
+                    }
+            }
+            QVERIFY(answer->bound <= best);
+            QVERIFY(answer->found.back().step <= best);
+        }
+    }
+
+    void layersAreRead()
+    {
+        const auto model = modelLayersOf("gpt3-13b@h100:b=2:t=4:mtp=1");
+        QVERIFY2(model.has_value(), model ? "" : model.error().message.c_str());
+        QCOMPARE(model->layers.size(), std::size_t{43});
+        QVERIFY(model->layers[0].kind == ModelLayer::Kind::Embedding &&
+                model->layers[42].kind == ModelLayer::Kind::Loss);
+        const ModelLayer &block = model->layers[1], &prediction = model->layers[41], &loss = model->layers[42];
+        QVERIFY(prediction.kind == ModelLayer::Kind::Prediction);
+        QCOMPARE(prediction.time(), block.time() + loss.time());
+        const std::vector<int> bounds{0, 13, 25, 37, 43};
+        const auto text = megatronText(*model, bounds, 4);
+        QVERIFY(text.has_value());
+        QCOMPARE(*text, std::string("Et*12|t*12|t*12|t*4mL"));
+        const auto again = readMegatronLayout(*text, 4);
+        QVERIFY(again.has_value());
+        QCOMPARE(again->stages[3].predictions, 1);
+        QCOMPARE(toText(*again), *text);
+        // of two chunks, a rank's first one can't have it
+        QVERIFY(!megatronText(*model, {0, 40, 42, 42, 43}, 2).has_value());
+        for (const char* wrong : {"gpt3-13b", "gpt9@h100", "gpt3-13b@b9", "gpt3-13b@h100:x=1", "gpt3-13b@h100:t=3"})
+            QVERIFY2(!modelLayersOf(wrong).has_value(), wrong);
+        for (const auto& [file, word] : std::vector<std::pair<const char*, const char*>>{
+                 {"3", "not a JSON object"},
+                 {"{}", "layers is not a list"},
+                 {R"({"layers": []})", "there are no layers"},
+                 {R"({"layers": [{"kind": "tea"}]})", "kind is embedding, block, mtp or loss, not 'tea'"},
+                 {R"({"layers": [{"forward_ns": 1, "input_grad_ns": 1}]})", "layer 0: weight_grad_ns is missing"},
+                 {R"({"layers": [{"forward_ns": -1, "input_grad_ns": 1, "weight_grad_ns": 1}]})", "forward_ns is 0 to"},
+                 {R"({"layers": [{"count": 99999, "forward_ns": 1, "input_grad_ns": 1, "weight_grad_ns": 1}]})",
+                  "count is 1 to 10000"}}) {
+            const auto bad = parseModelLayers(file);
+            QVERIFY2(!bad.has_value(), file);
+            QVERIFY2(bad.error().message.find(word) != std::string::npos, bad.error().message.c_str());
+        }
+        PartitionProblem few = *parseModelLayers(
+            R"({"layers": [{"count": 3, "forward_ns": 1, "input_grad_ns": 1, "weight_grad_ns": 1}]})");
+        few.ranks = 4;
+        QVERIFY(!planPartition(few).has_value());
     }
 
     void pinsAndFewerDevices()

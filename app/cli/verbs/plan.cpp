@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "app/cli/command.h"
+#include "app/cli/options/files.h"
 #include "app/cli/options/memory_limit.h"
 #include "app/cli/options/run_access.h"
 #include "app/cli/options/setup_options.h"
@@ -13,10 +14,13 @@
 #include "app/cli/text/document_json.h"
 #include "app/cli/text/document_text.h"
 #include "app/cli/text/figures.h"
+#include "app/cli/text/table.h"
 #include "schedules/base/hashing.h"
 #include "schedules/execute/simulate.h"
+#include "schedules/layout/partition.h"
 #include "schedules/library/registry.h"
 #include "schedules/plan/plan.h"
+#include "schedules/text/cost_json.h"
 #include "schedules/text/csv.h"
 #include "schedules/text/draw_text.h"
 #include "schedules/timeline/timeline_of.h"
@@ -38,6 +42,8 @@ struct PlanChoice {
     int seed = 1;
     int points = 0;
     std::string output;
+    std::string partition;
+    bool chunksGiven = false;
 };
 
 Result<std::uint64_t> outcomeOf(const Schedule& shape, const CostModel& costs);
@@ -300,8 +306,122 @@ Result<int> runPareto(const PlanChoice& options, const PlanRequest& request, con
     return found.interrupted ? ExitInterrupted : ExitDone;
 }
 
+// "E 12 L", "2 mtp": what a stage has.
+std::string contentOf(const PartitionProblem& problem, int begin, int end)
+{
+    std::string out;
+    int blocks = 0, predictions = 0;
+    bool embedding = false, loss = false;
+    for (int i = begin; i < end; ++i) {
+        const auto kind = problem.layers[static_cast<std::size_t>(i)].kind;
+        blocks += kind == ModelLayer::Kind::Block ? 1 : 0;
+        predictions += kind == ModelLayer::Kind::Prediction ? 1 : 0;
+        embedding = embedding || kind == ModelLayer::Kind::Embedding;
+        loss = loss || kind == ModelLayer::Kind::Loss;
+    }
+    const auto add = [&](const std::string& text) { out += (out.empty() ? "" : "+") + text; };
+    if (embedding) add("E");
+    if (blocks > 0) add(std::to_string(blocks));
+    if (predictions > 0) add(fmt::format("{}m", predictions));
+    if (loss) add("L");
+    return out;
+}
+
+// "" where Megatron-LM does not run it: it places stages in loops, and has rules for what a stage may hold.
+std::string megatronOf(const PartitionProblem& problem, const PartitionFound& found)
+{
+    for (int stage = 0; stage < found.schedule.stages; ++stage)
+        if (found.schedule.placement.rankOf(stage, 0) != stage % problem.ranks) return {};
+    return megatronText(problem, found.bounds, problem.ranks).value_or(std::string());
+}
+
+Result<int> runPartition(const PlanChoice& options, Session& session)
+{
+    if (options.points > 0 || !options.memoryLimits.empty())
+        return fail(ErrorCode::Usage, "--partition can't be combined with --pareto or --memory-limit", "omit them");
+    PartitionProblem problem;
+    if (options.partition.ends_with(".json")) {
+        STAGEWRIGHT_TRY(const auto text, readFile(options.partition));
+        auto read = parseModelLayers(text);
+        if (!read) return tl::unexpected(std::move(read.error()).with(options.partition));
+        problem = std::move(*read);
+    } else {
+        auto read = modelLayersOf(options.partition);
+        if (!read) return tl::unexpected(std::move(read.error()).with("--partition"));
+        problem = std::move(*read);
+    }
+    problem.ranks = options.ranks;
+    problem.microbatches = options.microbatches;
+    if (options.chunksGiven) problem.chunks = {options.chunks};
+    auto answer = planPartition(problem, std::max(0.1, options.budget), session.reporter("partitions"));
+    session.progress().clear();
+    if (!answer) return tl::unexpected(std::move(answer.error()).with("--partition"));
+    const auto right = Table::Align::Right;
+    Table table({{"divided by"},
+                 {"schedule"},
+                 {"chunks", right},
+                 {"longest stage", right},
+                 {"step", right},
+                 {"weights", right},
+                 {"activations", right},
+                 {"layers by stage"}});
+    Json rows = Json::array();
+    const PartitionFound& first = answer->found.front();
+    const PartitionFound& best = answer->found.back();
+    for (const PartitionFound& one : answer->found) {
+        std::string stages;
+        std::vector<int> counts;
+        for (std::size_t k = 0; k + 1 < one.bounds.size(); ++k) {
+            stages += (stages.empty() ? "" : " ") + contentOf(problem, one.bounds[k], one.bounds[k + 1]);
+            counts.push_back(one.bounds[k + 1] - one.bounds[k]);
+        }
+        table.add({one.method, one.schedule.name, std::to_string(one.chunks()), formatDuration(one.longest),
+                   formatDuration(one.step), formatBytes(one.weights), formatBytes(one.peak), stages},
+                  &one == &best ? Tint::Bold : Tint::None);
+        rows.push_back({{"method", one.method},
+                        {"schedule", one.schedule.name},
+                        {"chunks", one.chunks()},
+                        {"longest_stage_ns", one.longest},
+                        {"step_ns", one.step},
+                        {"weight_bytes", one.weights},
+                        {"activation_bytes", one.peak},
+                        {"layers", counts},
+                        {"megatron", textOrNull(megatronOf(problem, one))}});
+    }
+    if (session.json)
+        session.answer({{"layers", static_cast<std::int64_t>(problem.layers.size())},
+                        {"rows", std::move(rows)},
+                        {"bound_ns", answer->bound},
+                        {"gap", answer->gap()},
+                        {"interrupted", answer->interrupted}});
+    session.out(fmt::format("{} on {}, {} microbatches\n", problem.origin, plural(problem.ranks, "rank"),
+                            problem.microbatches));
+    session.out(table.text(session.colourOut()));
+    session.out(fmt::format("\n{:.2f} times as fast as even; no division and order is shorter than {}: at most {} away "
+                            "from the best\n",
+                            static_cast<double>(first.step) / static_cast<double>(best.step),
+                            formatDuration(answer->bound), formatPercent(answer->gap())));
+    if (const auto text = megatronOf(problem, best); !text.empty())
+        session.out(fmt::format("Megatron-LM: --pipeline-model-parallel-layout '{}'\n", text));
+    else
+        session.note("Megatron-LM does not place these stages so; rows with a loop have its text in --json");
+    if (!options.output.empty()) {
+        if (!options.output.ends_with(".json"))
+            return fail(ErrorCode::Usage, fmt::format("-o {}: of a partition the costs are written", options.output),
+                        "name a file NAME.json; the order is written beside it as NAME.csv");
+        const std::string order = options.output.substr(0, options.output.size() - 5) + ".csv";
+        STAGEWRIGHT_TRY(const auto csv, writeScheduleCsv(best.schedule));
+        STAGEWRIGHT_CHECK(writeFileAtomically(options.output, writeCostsJson(partitionCosts(problem, best.bounds))));
+        STAGEWRIGHT_CHECK(writeFileAtomically(order, csv));
+        session.note(
+            fmt::format("its costs and its order: stagewright simulate -s {} --costs {}", order, options.output));
+    }
+    return answer->interrupted ? ExitInterrupted : ExitDone;
+}
+
 Result<int> runPlan(const PlanChoice& options, Session& session)
 {
+    if (!options.partition.empty()) return runPartition(options, session);
     const SetupSources sources = sourcesOf(session);
     STAGEWRIGHT_TRY(auto request, readRequest(options, sources, session));
     if (options.points > 0) {
@@ -369,7 +489,8 @@ Command command_plan()
                     .check(wholeNumber(1, 100'000));
                 verb.value("--chunks", &options->chunks, "Stages per rank: 1, or 2 in V placement [1]")
                     .form("1|2")
-                    .check(wholeNumber(1, 2));
+                    .check(wholeNumber(1, 2))
+                    .given(options->chunksGiven);
                 addSetupOptions(verb, options->setup, SetupPlan);
                 verb.value("--memory-limit", &options->memoryLimits,
                            "Activations a rank may hold; one limit, or one for each rank [none]")
@@ -391,6 +512,10 @@ Command command_plan()
                            "against time")
                     .form("N")
                     .check(wholeNumber(2, 200));
+                verb.value("--partition", &options->partition,
+                           "Divide a model's layers among the stages, with embedding, multi-token prediction and loss: "
+                           "layers of a file, or a model on a device; -o writes the costs of the best division")
+                    .form("FILE.json|MODEL@DEVICE[:b=1][:t=1][:mtp=1]");
                 verb.value("-o,--output", &options->output,
                            "Write the plan as a CSV, or store it as a run of a .stagewright file")
                     .form("FILE")

@@ -1,0 +1,494 @@
+#include "schedules/layout/partition.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <optional>
+#include <set>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "schedules/base/foreign_json.h"
+#include "schedules/base/json_input.h"
+#include "schedules/base/text.h"
+#include "schedules/execute/simulate.h"
+#include "schedules/layout/cluster.h"
+#include "schedules/layout/parallelism.h"
+#include "schedules/library/registry.h"
+#include "schedules/plan/plan.h"
+
+namespace stagewright {
+
+namespace {
+
+constexpr int mostModelLayers = 10'000;
+constexpr std::size_t searchedSchedules = 6; // of each number of chunks
+constexpr std::size_t orderedDivisions = 4;
+constexpr double opsPerSecond = 4e6; // about so many ops are simulated
+using Kind = ModelLayer::Kind;
+constexpr std::array<std::string_view, 4> kindNames{"embedding", "block", "mtp", "loss"};
+
+tl::unexpected<Error> notLayers(std::string what)
+{
+    return fail(ErrorCode::Unreadable, std::move(what),
+                "write {\"layers\": [{\"kind\": \"embedding|block|mtp|loss\", \"count\": …, \"forward_ns\": …, "
+                "\"input_grad_ns\": …, \"weight_grad_ns\": …}]} (docs/cli.md)");
+}
+
+// Parts, none empty, whose largest is least; a dynamic program over (parts, layers).
+std::vector<int> minMax(const std::vector<double>& costs, int parts)
+{
+    const auto n = static_cast<int>(costs.size());
+    std::vector<double> sums{0};
+    for (const double cost : costs) sums.push_back(sums.back() + cost);
+    const auto at = [n](int part, int end) { return static_cast<std::size_t>(part * (n + 1) + end); };
+    std::vector<double> best(static_cast<std::size_t>((parts + 1) * (n + 1)), INFINITY);
+    std::vector<int> from(best.size(), 0);
+    best[at(0, 0)] = 0;
+    for (int part = 1; part <= parts; ++part)
+        for (int end = part; end <= n - (parts - part); ++end)
+            for (int begin = end - 1; begin >= part - 1; --begin) {
+                const double own = sums[static_cast<std::size_t>(end)] - sums[static_cast<std::size_t>(begin)];
+                if (own >= best[at(part, end)]) break;
+                if (const double all = std::max(best[at(part - 1, begin)], own); all < best[at(part, end)]) {
+                    best[at(part, end)] = all;
+                    from[at(part, end)] = begin;
+                }
+            }
+    std::vector<int> bounds(static_cast<std::size_t>(parts + 1), n);
+    for (int part = parts; part > 0; --part)
+        bounds[static_cast<std::size_t>(part - 1)] = from[at(part, bounds[static_cast<std::size_t>(part)])];
+    return bounds;
+}
+
+// As many blocks each, the first stages one more; the embedding is with the first, the rest with the last.
+std::optional<std::vector<int>> evenBounds(const std::vector<ModelLayer>& layers, int stages)
+{
+    const auto isBlock = [](const ModelLayer& layer) { return layer.kind == Kind::Block; };
+    const auto blocks = static_cast<int>(std::count_if(layers.begin(), layers.end(), isBlock));
+    if (blocks < stages) return std::nullopt;
+    std::vector<int> bounds{0};
+    int next = 0, seen = 0;
+    for (int stage = 0; stage + 1 < stages; ++stage) {
+        next += blocks / stages + (stage < blocks % stages ? 1 : 0);
+        int end = bounds.back();
+        while (seen < next) seen += isBlock(layers[static_cast<std::size_t>(end++)]) ? 1 : 0;
+        bounds.push_back(end);
+    }
+    bounds.push_back(static_cast<int>(layers.size()));
+    return bounds;
+}
+
+class Divider {
+public:
+    Divider(const PartitionProblem& problem, double seconds, const Progress& progress)
+        : m_problem(problem), m_seconds(seconds), m_effort(opsPerSecond * seconds / 2), m_progress(progress)
+    {
+    }
+
+    PartitionAnswer run()
+    {
+        PartitionAnswer out;
+        out.bound = bound();
+        std::optional<PartitionFound> even, parameters, longest, best, planned;
+        for (const int chunks : m_problem.chunks) {
+            const int stages = chunks * m_problem.ranks;
+            if (stages > static_cast<int>(m_problem.layers.size())) continue;
+            const auto schedules = schedulesOf(chunks);
+            const auto keep = [&](std::optional<PartitionFound>& place, std::string_view method,
+                                  const std::vector<int>& bounds, const std::vector<Schedule>& all) {
+                for (const Schedule& schedule : all) {
+                    auto one = evaluated(method, bounds, schedule);
+                    if (one && (!place || one->step < place->step)) place = std::move(one);
+                }
+            };
+            if (const auto bounds = evenBounds(m_problem.layers, stages))
+                keep(even, "even", *bounds, named(schedules, chunks == 1 ? "1f1b" : "interleaved-1f1b"));
+            std::vector<double> weights, times;
+            for (const ModelLayer& layer : m_problem.layers) {
+                weights.push_back(static_cast<double>(layer.weights));
+                times.push_back(static_cast<double>(layer.time()));
+            }
+            if (std::any_of(weights.begin(), weights.end(), [](double one) { return one > 0; }))
+                keep(parameters, "parameters", minMax(weights, stages), schedules);
+            const auto balanced = minMax(times, stages);
+            keep(longest, "longest stage", balanced, schedules);
+            std::vector<std::vector<int>> starts{balanced};
+            if (const auto bounds = evenBounds(m_problem.layers, stages)) starts.push_back(*bounds);
+            if (auto one = searched(starts, schedules); one && (!best || one->step < best->step)) best = std::move(one);
+        }
+        if (best) planned = ordered();
+        if (planned && planned->step >= best->step) planned.reset();
+        for (auto* one : {&even, &parameters, &longest, &best, &planned})
+            if (*one) out.found.push_back(std::move(**one));
+        out.interrupted = m_progress.cancelled();
+        return out;
+    }
+
+private:
+    const ModelLayer& layer(int index) const { return m_problem.layers[static_cast<std::size_t>(index)]; }
+
+    // No step is shorter, whatever the division and the order, than
+    //  - what all ranks work and wait: the k-th rank to begin has no layer before the k-th, so that they wait for at least
+    //    the first layers' forwards;
+    //  - the work of the fullest rank, which is a sum of whole layers;
+    //  - for each layer the work of its rank, whose first layer it may be, or an earlier one, behind what comes before.
+    Nanos bound() const
+    {
+        const auto m = static_cast<double>(m_problem.microbatches), p = static_cast<double>(m_problem.ranks);
+        double all = 0, wait = 0;
+        std::vector<double> before{0}, times;
+        for (std::size_t k = 0; k < m_problem.layers.size(); ++k) {
+            if (k < static_cast<std::size_t>(m_problem.ranks)) wait += before.back();
+            before.push_back(before.back() + static_cast<double>(m_problem.layers[k].forward));
+            times.push_back(static_cast<double>(m_problem.layers[k].time()));
+            all += times.back();
+        }
+        double out = std::max((m * all + wait) / p, m * fullestRank(all / p));
+        std::vector<std::size_t> longest(times.size());
+        std::iota(longest.begin(), longest.end(), 0);
+        std::stable_sort(longest.begin(), longest.end(), [&](auto a, auto b) { return times[a] > times[b]; });
+        for (std::size_t i = 0; i < std::min<std::size_t>(longest.size(), 50); ++i) {
+            const std::size_t layer = longest[i];
+            double least = before[layer] + m * times[layer];
+            for (std::size_t first = 0; first < layer; ++first)
+                least = std::min(least, before[first] + m * (times[layer] + times[first]));
+            out = std::max(out, least);
+        }
+        return static_cast<Nanos>(out);
+    }
+
+    // The least sum of layers that is not below the mean: some rank has no less.
+    double fullestRank(double mean) const
+    {
+        constexpr std::size_t mostSums = 200'000;
+        std::set<Nanos> sums{0};
+        const auto until = static_cast<Nanos>(std::ceil(mean));
+        Nanos least = std::numeric_limits<Nanos>::max();
+        for (const ModelLayer& layer : m_problem.layers) {
+            std::vector<Nanos> more;
+            for (const Nanos sum : sums)
+                if (const Nanos next = sum + layer.time(); next >= until)
+                    least = std::min(least, next);
+                else
+                    more.push_back(next);
+            sums.insert(more.begin(), more.end());
+            if (sums.size() > mostSums) return mean; // there are so many that one is near
+        }
+        return static_cast<double>(least);
+    }
+
+    std::vector<Schedule> schedulesOf(int chunks) const
+    {
+        std::vector<Schedule> out;
+        for (const ScheduleInfo& info : allSchedules()) {
+            if (info.searches || (info.fixedChunks > 0 && info.fixedChunks != chunks)) continue;
+            auto schedule = makeSchedule(info.name, {m_problem.ranks, m_problem.microbatches, chunks});
+            if (!schedule || schedule->ranks != m_problem.ranks || schedule->placement.hasCopies() ||
+                schedule->stages != m_problem.ranks * chunks || schedule->weights != WeightRule::Synchronous ||
+                !sliceStartsOf(*schedule).empty())
+                continue;
+            schedule->name = info.name;
+            out.push_back(std::move(*schedule));
+        }
+        return out;
+    }
+    static std::vector<Schedule> named(const std::vector<Schedule>& all, std::string_view name)
+    {
+        std::vector<Schedule> out;
+        for (const Schedule& one : all)
+            if (one.name == name) out.push_back(one);
+        return out;
+    }
+
+    std::optional<Nanos> stepOf(const std::vector<int>& bounds, const Schedule& schedule)
+    {
+        m_used += static_cast<double>(schedule.opCount());
+        const auto result = simulate(schedule, partitionCosts(m_problem, bounds));
+        if (!result) return std::nullopt;
+        return figuresOf(schedule, *result).makespan;
+    }
+    std::optional<PartitionFound> evaluated(std::string_view method, const std::vector<int>& bounds,
+                                            const Schedule& schedule)
+    {
+        const auto step = stepOf(bounds, schedule);
+        if (!step) return std::nullopt;
+        PartitionFound out{std::string(method), schedule, bounds, 0, *step, 0, 0};
+        const CostModel costs = partitionCosts(m_problem, bounds);
+        std::vector<Bytes> weights(static_cast<std::size_t>(m_problem.ranks), 0);
+        for (int stage = 0; stage < schedule.stages; ++stage) {
+            Nanos time = 0;
+            for (int i = bounds[static_cast<std::size_t>(stage)]; i < bounds[static_cast<std::size_t>(stage) + 1];
+                 ++i) {
+                time += layer(i).time();
+                weights[static_cast<std::size_t>(schedule.placement.rankOf(stage, 0))] += layer(i).weights;
+            }
+            out.longest = std::max(out.longest, time);
+        }
+        out.weights = *std::max_element(weights.begin(), weights.end());
+        if (const auto peaks = activationPeaks(schedule, costs); !peaks.empty())
+            out.peak = *std::max_element(peaks.begin(), peaks.end());
+        return out;
+    }
+
+    // Bounds are moved by one layer, one alone or several in a row, as long as the step gets shorter.
+    std::optional<PartitionFound> searched(const std::vector<std::vector<int>>& starts,
+                                           const std::vector<Schedule>& schedules)
+    {
+        struct Start {
+            Nanos step;
+            const Schedule* schedule;
+            std::vector<int> bounds;
+        };
+        std::vector<Start> all;
+        for (const Schedule& schedule : schedules)
+            for (const auto& bounds : starts)
+                if (const auto step = stepOf(bounds, schedule)) all.push_back({*step, &schedule, bounds});
+        std::stable_sort(all.begin(), all.end(), [](const Start& a, const Start& b) { return a.step < b.step; });
+        const double share = m_effort / static_cast<double>(m_problem.chunks.size() * searchedSchedules);
+        std::optional<Start> best;
+        std::set<const Schedule*> tried;
+        for (Start& start : all) {
+            if (tried.size() == searchedSchedules) break;
+            if (!tried.insert(start.schedule).second) continue;
+            const double until = m_used + share;
+            improve(start.bounds, start.step, *start.schedule, until);
+            m_improved.push_back({start.step, *start.schedule, start.bounds});
+            if (!best || start.step < best->step) best = start;
+            m_progress.tell("partitions", static_cast<std::int64_t>(tried.size()),
+                            static_cast<std::int64_t>(std::min(searchedSchedules, schedules.size())));
+        }
+        if (!best) return std::nullopt;
+        return evaluated("step", best->bounds, *best->schedule);
+    }
+
+    // An order of its own for the best divisions of one stage a rank, or two in a V.
+    std::optional<PartitionFound> ordered()
+    {
+        std::stable_sort(m_improved.begin(), m_improved.end(),
+                         [](const Improved& a, const Improved& b) { return a.step < b.step; });
+        std::vector<const Improved*> plannable;
+        std::set<std::vector<int>> seen;
+        for (const Improved& one : m_improved) {
+            const int chunks = one.schedule.stages / m_problem.ranks;
+            bool fits = chunks <= 2;
+            for (int stage = m_problem.ranks; fits && stage < one.schedule.stages; ++stage)
+                fits = one.schedule.placement.rankOf(stage, 0) == 2 * m_problem.ranks - 1 - stage;
+            if (fits && plannable.size() < orderedDivisions && seen.insert(one.bounds).second)
+                plannable.push_back(&one);
+        }
+        std::optional<PartitionFound> best;
+        for (const Improved* one : plannable) {
+            if (m_progress.cancelled()) break;
+            PlanRequest request;
+            request.ranks = m_problem.ranks;
+            request.microbatches = m_problem.microbatches;
+            request.chunks = one->schedule.stages / m_problem.ranks;
+            request.costs = partitionCosts(m_problem, one->bounds);
+            request.seconds = m_seconds / 2 / static_cast<double>(plannable.size());
+            request.known = {one->schedule};
+            const auto found = plan(request, m_progress);
+            if (!found || (best && found->makespan >= best->step)) continue;
+            best = evaluated("step and order", one->bounds, found->schedule);
+        }
+        return best;
+    }
+
+    void improve(std::vector<int>& bounds, Nanos& step, const Schedule& schedule, double until)
+    {
+        for (bool better = true; better && m_used < until && !m_progress.cancelled();) {
+            better = false;
+            for (std::size_t first = 1; first + 1 < bounds.size(); ++first)
+                for (std::size_t last = first; last + 1 < bounds.size(); ++last)
+                    for (const int by : {-1, 1}) {
+                        if (m_used >= until || m_progress.cancelled()) return;
+                        auto other = bounds;
+                        for (std::size_t k = first; k <= last; ++k) other[k] += by;
+                        if (other[first] <= other[first - 1] || other[last] >= other[last + 1]) continue;
+                        const auto found = stepOf(other, schedule);
+                        if (!found || *found >= step) continue;
+                        bounds = std::move(other);
+                        step = *found;
+                        better = true;
+                    }
+        }
+    }
+
+    struct Improved {
+        Nanos step;
+        Schedule schedule;
+        std::vector<int> bounds;
+    };
+
+    const PartitionProblem& m_problem;
+    double m_seconds, m_effort, m_used = 0;
+    std::vector<Improved> m_improved;
+    const Progress& m_progress;
+};
+
+} // namespace
+
+double PartitionAnswer::gap() const
+{
+    return found.empty() || bound <= 0 ? 0 : static_cast<double>(found.back().step) / static_cast<double>(bound) - 1;
+}
+
+Result<PartitionProblem> parseModelLayers(std::string_view text)
+{
+    const auto json = readForeignJson<JsonInput::Json>(text);
+    if (!json.is_object()) return notLayers("it is not a JSON object");
+    JsonInput in(json);
+    PartitionProblem out;
+    for (const auto& one : in.list("layers")) {
+        const std::size_t number = out.layers.size();
+        if (!one.is_object()) return notLayers(fmt::format("layer {} is not an object", number));
+        JsonInput of(one);
+        ModelLayer layer;
+        const auto kind = of.get<std::string>("kind", std::string("block"));
+        const auto name = std::find(kindNames.begin(), kindNames.end(), kind);
+        if (name == kindNames.end())
+            of.wrong(fmt::format("kind is embedding, block, mtp or loss, not '{}'", kind.substr(0, 40)));
+        else
+            layer.kind = static_cast<Kind>(name - kindNames.begin());
+        const int count = of.get<int>("count", 1);
+        const auto number64 = [&](const char* key, bool needed) {
+            const auto value = of.get<std::int64_t>(key, needed ? std::nullopt : std::optional<std::int64_t>(0));
+            if (value < 0 || value > std::int64_t(1) << 50)
+                of.wrong(fmt::format("{} is 0 to 2^50, not {}", key, value));
+            return value;
+        };
+        layer.forward = number64("forward_ns", true);
+        layer.input = number64("input_grad_ns", true);
+        layer.weight = number64("weight_grad_ns", true);
+        layer.weights = number64("weight_bytes", false);
+        layer.activation = number64("activation_bytes", false);
+        layer.boundary = number64("boundary_bytes", false);
+        if (count < 1 || count > mostModelLayers)
+            of.wrong(fmt::format("count is 1 to {}, not {}", mostModelLayers, count));
+        if (!of.problem().empty()) return notLayers(fmt::format("layer {}: {}", number, of.problem()));
+        out.layers.insert(out.layers.end(), static_cast<std::size_t>(count), layer);
+        if (out.layers.size() > mostModelLayers) return notLayers(fmt::format("more than {} layers", mostModelLayers));
+    }
+    out.link.latency = in.get<Nanos>("latency_ns", Nanos(0));
+    out.link.bytesPerSecond = in.get<double>("bytes_per_second", 0.0);
+    if (out.link.latency < 0 || !(out.link.bytesPerSecond >= 0)) in.wrong("latency_ns or bytes_per_second is below 0");
+    if (!in.problem().empty()) return notLayers(in.problem());
+    if (out.layers.empty()) return notLayers("there are no layers");
+    out.origin = fmt::format("{} layers", out.layers.size());
+    return out;
+}
+
+Result<PartitionProblem> modelLayersOf(std::string_view text)
+{
+    const auto [what, options] = keyValueOf(text, ':');
+    const auto [name, device] = keyValueOf(what, '@');
+    if (!device)
+        return fail(ErrorCode::Usage, fmt::format("'{}' is not a model on a device", what),
+                    "write gpt3-13b@a100, or the name of a file of layers, NAME.json");
+    STAGEWRIGHT_TRY(const auto model, parseModelShape(name));
+    STAGEWRIGHT_TRY(const auto cluster, parseCluster(fmt::format("8@{}", *device)));
+    Parallelism way;
+    way.samples = model.microbatchSize;
+    int predictions = 0;
+    for (const std::string_view option : itemsOf(options.value_or(""), ":")) {
+        const auto [key, value] = keyValueOf(option);
+        int* place = key == "b" ? &way.samples : key == "t" ? &way.tensor : key == "mtp" ? &predictions : nullptr;
+        if (place == nullptr || !readNumber(value.value_or(""), *place) || *place < (key == "mtp" ? 0 : 1) ||
+            *place > 1024)
+            return fail(ErrorCode::Usage, fmt::format("'{}' is not an option of a model's layers", option),
+                        "options are b=1, t=1, mtp=1");
+    }
+    if (way.tensor > 8 || model.heads % way.tensor != 0)
+        return fail(ErrorCode::Usage,
+                    fmt::format("t={} does not divide {} heads, or is above 8", way.tensor, model.heads),
+                    "choose another");
+    const StepConstants constants;
+    const LayerFigures block = layerFigures(model, cluster, way, constants);
+    const double head = headSeconds(model, cluster, way, constants);
+    const auto nanos = [](double seconds) { return static_cast<Nanos>(std::llround(seconds * 1e9)); };
+    const auto bytes = [](double count) { return static_cast<Bytes>(std::llround(count)); };
+    const Bytes boundary = bytes(messageBytes(model, way));
+    const double table = 2.0 * model.vocabulary * model.hidden / way.tensor;
+    PartitionProblem out;
+    const ModelLayer one{Kind::Block,
+                         nanos(block.forward),
+                         nanos(block.input),
+                         nanos(block.weight),
+                         bytes(2 * block.parameters),
+                         bytes(block.kept),
+                         boundary};
+    ModelLayer prediction = one, loss{Kind::Loss, nanos(head), nanos(head), nanos(head), bytes(table), boundary, 0};
+    prediction.kind = Kind::Prediction;
+    prediction.forward += loss.forward;
+    prediction.input += loss.input;
+    prediction.weight += loss.weight;
+    out.layers.push_back({Kind::Embedding, 1, 0, 1, bytes(table), boundary, boundary});
+    out.layers.insert(out.layers.end(), static_cast<std::size_t>(model.layers), one);
+    out.layers.insert(out.layers.end(), static_cast<std::size_t>(predictions), prediction);
+    out.layers.push_back(loss);
+    out.link = linkOf(cluster, constants, 2 * cluster.perHost);
+    out.origin = fmt::format("{} on {}, t{} b{}", model.name, cluster.device.title, way.tensor, way.samples);
+    if (predictions > 0) out.origin += fmt::format(", {} of multi-token prediction", predictions);
+    return out;
+}
+
+Result<PartitionAnswer> planPartition(const PartitionProblem& problem, double seconds, const Progress& progress)
+{
+    if (problem.ranks > static_cast<int>(problem.layers.size()))
+        return fail(ErrorCode::Usage, fmt::format("{} layers for {} ranks", problem.layers.size(), problem.ranks),
+                    "choose fewer ranks");
+    PartitionAnswer out = Divider(problem, seconds, progress).run();
+    if (out.found.empty())
+        return fail(ErrorCode::Usage,
+                    fmt::format("no schedule has {} ranks and {} microbatches with these chunks", problem.ranks,
+                                problem.microbatches),
+                    "choose microbatches in whole groups of the ranks, or one chunk");
+    return out;
+}
+
+CostModel partitionCosts(const PartitionProblem& problem, const std::vector<int>& bounds)
+{
+    CostModel out(static_cast<int>(bounds.size()) - 1, CostSource::Analytic);
+    for (std::size_t stage = 0; stage + 1 < bounds.size(); ++stage) {
+        Nanos forward = 0, input = 0, weight = 0;
+        StageMemory& memory = out.memory[stage];
+        for (int i = bounds[stage]; i < bounds[stage + 1]; ++i) {
+            const ModelLayer& layer = problem.layers[static_cast<std::size_t>(i)];
+            forward += layer.forward;
+            input += layer.input;
+            weight += layer.weight;
+            memory.activation += layer.activation;
+            memory.weight += layer.weights;
+            memory.boundary = layer.boundary;
+        }
+        out.setPasses(static_cast<int>(stage), std::max<Nanos>(1, forward), std::max<Nanos>(1, input),
+                      std::max<Nanos>(1, weight));
+    }
+    out.links.all = problem.link;
+    out.origin = problem.origin;
+    return out;
+}
+
+Result<std::string> megatronText(const PartitionProblem& problem, const std::vector<int>& bounds, int ranks)
+{
+    MegatronLayout layout{ranks, {}};
+    for (std::size_t stage = 0; stage + 1 < bounds.size(); ++stage) {
+        auto& one = layout.stages.emplace_back();
+        for (int i = bounds[stage]; i < bounds[stage + 1]; ++i) {
+            switch (problem.layers[static_cast<std::size_t>(i)].kind) {
+            case Kind::Embedding: one.embedding = true; break;
+            case Kind::Block: ++one.layers; break;
+            case Kind::Prediction: ++one.predictions; break;
+            case Kind::Loss: one.loss = true; break;
+            }
+        }
+    }
+    const std::string text = toText(layout);
+    STAGEWRIGHT_CHECK(readMegatronLayout(text, ranks));
+    return text;
+}
+
+} // namespace stagewright
