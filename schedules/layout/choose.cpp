@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "schedules/base/quantity.h"
+#include "schedules/base/text.h"
 
 namespace stagewright {
 
@@ -67,6 +68,45 @@ std::vector<Parallelism> waysOf(const LayoutQuestion& q)
 }
 
 } // namespace
+
+Result<void> pin(std::string_view text, LayoutQuestion& question)
+{
+    for (const std::string_view item : itemsOf(text)) {
+        const auto [key, given] = keyValueOf(item);
+        const std::string_view value = given.value_or("");
+        int* place = key == "t"   ? &question.tensor
+                     : key == "p" ? &question.pipeline
+                     : key == "v" ? &question.chunks
+                     : key == "d" ? &question.replicas
+                     : key == "b" ? &question.microbatch
+                                  : nullptr;
+        if (place != nullptr && readNumber(value, *place) && *place >= 1) continue;
+        if (key == "recompute") question.kept = keptNamed(value);
+        if (key != "recompute" || !question.kept)
+            return fail(ErrorCode::Usage, fmt::format("'{}' can't be pinned", item),
+                        "write t=8,p=4,v=2,d=2,b=1 or recompute=none|selective|full");
+    }
+    return {};
+}
+
+std::string pinsOf(const Parallelism& way)
+{
+    return fmt::format("t={},p={},v={},d={},b={},recompute={}", way.tensor, way.pipeline, way.chunks, way.replicas,
+                       way.samples, toText(way.kept));
+}
+
+std::vector<std::optional<LayoutStep>> simulateWays(const LayoutQuestion& question,
+                                                    std::span<const LayoutCandidate> ways, const Progress& progress)
+{
+    std::vector<std::optional<LayoutStep>> out(ways.size());
+    for (std::size_t i = 0; i < ways.size() && !progress.cancelled(); ++i) {
+        progress.tell("ways", static_cast<std::int64_t>(i), static_cast<std::int64_t>(ways.size()));
+        auto step = bestStep(layoutOf(question.model, ways[i].way), question.model, question.cluster,
+                             question.constants, progress.stop);
+        if (step && step->fits) out[i] = std::move(*step);
+    }
+    return out;
+}
 
 Result<LayoutAnswer> chooseLayout(const LayoutQuestion& question)
 {

@@ -8,6 +8,8 @@
 #include <span>
 #include <vector>
 
+#include "schedules/base/progress.h"
+#include "schedules/layout/layout.h"
 #include "schedules/layout/parallelism.h"
 
 namespace stagewright {
@@ -36,11 +38,20 @@ struct LayoutAnswer {
     std::span<const LayoutCandidate> good() const { return {candidates.data(), fitting}; }
 };
 
+// Pins what "t=8,p=4,recompute=full" names; Usage: what can't be pinned.
+Result<void> pin(std::string_view text, LayoutQuestion& question);
+std::string pinsOf(const Parallelism& way); // "t=8,p=4,v=2,d=2,b=1,recompute=full"
+
 // Usage: no way divides them, with the reason.
 Result<LayoutAnswer> chooseLayout(const LayoutQuestion& question);
 
 // Why this way is slower than the best one: the part of its step that costs most more, in words; "" of the best itself.
 std::string whyItLoses(const LayoutCandidate& candidate, const LayoutCandidate& best);
+
+// The first ways under the library's schedule with which each step is shortest, none where none fits. Stopping leaves
+// the rest none.
+std::vector<std::optional<LayoutStep>>
+simulateWays(const LayoutQuestion& question, std::span<const LayoutCandidate> ways, const Progress& progress = {});
 
 // Whose constants they are, and what to do where that is another device: "constants of Megatron-DeepSpeed on A100s; …".
 std::string wordsOf(const StepConstants& constants, const Cluster& cluster);

@@ -19,11 +19,9 @@ namespace {
 // Small enough for a quick test.
 SurveyValues smallQuestion(const SurveyInfo& survey)
 {
-    const SurveyValues small{{"ranks", "4"},
-                             {"microbatches", "8"},
-                             {"schedules", "1f1b,zb-h1,pipedream"},
-                             {"replicas", "4"},
-                             {"batch", "6"}};
+    const SurveyValues small{{"ranks", "4"},    {"microbatches", "8"}, {"schedules", "1f1b,zb-h1,pipedream"},
+                             {"replicas", "4"}, {"batch", "6"},        {"samples", "16"},
+                             {"tried", "1"}};
     SurveyValues out;
     for (const SurveyField& field : survey.fields())
         if (const auto at = small.find(field.name); at != small.end()) out.insert(*at);

@@ -35,26 +35,6 @@ struct LayoutChoice {
     std::string layout, savedLayout;
 };
 
-Result<void> pin(std::string_view text, LayoutQuestion& question)
-{
-    for (const std::string_view item : itemsOf(text)) {
-        const auto [key, given] = keyValueOf(item);
-        const std::string_view value = given.value_or("");
-        int* place = key == "t"   ? &question.tensor
-                     : key == "p" ? &question.pipeline
-                     : key == "v" ? &question.chunks
-                     : key == "d" ? &question.replicas
-                     : key == "b" ? &question.microbatch
-                                  : nullptr;
-        if (place != nullptr && readNumber(value, *place) && *place >= 1) continue;
-        if (key == "recompute") question.kept = keptNamed(value);
-        if (key != "recompute" || !question.kept)
-            return fail(ErrorCode::Usage, fmt::format("--pin: '{}' can't be pinned", item),
-                        "write t=8,p=4,v=2,d=2,b=1 or recompute=none|selective|full");
-    }
-    return {};
-}
-
 // A file, NAME.json and options, or a preset.
 Result<Cluster> clusterOf(std::string_view text)
 {
@@ -77,7 +57,8 @@ Result<LayoutQuestion> questionOf(const LayoutChoice& options)
     question.cluster = *cluster;
     question.samples = options.samples;
     question.zero = options.zero;
-    STAGEWRIGHT_CHECK(pin(options.pinned, question));
+    if (auto pinned = pin(options.pinned, question); !pinned)
+        return tl::unexpected(std::move(pinned.error()).with("--pin"));
     if (!options.constants.empty()) {
         STAGEWRIGHT_TRY(const auto text, readFile(options.constants));
         auto constants = parseStepConstants(text);
@@ -339,15 +320,10 @@ Result<int> runChoose(const LayoutChoice& options, Session& session)
         answer.candidates.begin() +
             static_cast<std::ptrdiff_t>(std::min({answer.candidates.size(), static_cast<std::size_t>(options.top),
                                                   answer.fitting > 0 ? answer.fitting : answer.candidates.size()})));
-    std::vector<std::optional<LayoutStep>> simulated(shown.size());
     const auto stop = session.stop();
     const std::size_t tried = answer.fitting > 0 ? std::min<std::size_t>(shown.size(), options.simulated) : 0;
-    for (std::size_t i = 0; i < tried && !stop.stop_requested(); ++i) {
-        session.progress().tell("ways", static_cast<std::int64_t>(i), static_cast<std::int64_t>(tried), "");
-        simulated[i] = bestStep(layoutOf(question.model, shown[i].way), question.model, question.cluster,
-                                question.constants, stop);
-        if (simulated[i] && !simulated[i]->fits) simulated[i].reset();
-    }
+    auto simulated = simulateWays(question, std::span(shown).first(tried), session.reporter("ways"));
+    simulated.resize(shown.size());
     session.progress().clear();
     if (stop.stop_requested()) return fail(ErrorCode::Cancelled, "interrupted");
     const LayoutCandidate& best = shown.front();
