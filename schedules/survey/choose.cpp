@@ -115,16 +115,10 @@ Result<SurveyAnswer> chooseAnswer(const SurveyQuestion& asked, const Progress& p
 {
     STAGEWRIGHT_TRY(const auto question, WaysQuestion::of(asked));
     STAGEWRIGHT_TRY(const auto answer, waysSurvey(question, progress));
-    Plot plot = waysTime(answer), memory = waysMemory(answer), degrees = waysDegrees(answer);
-    plot.share = 0.4;
-    memory.share = 0.28;
-    degrees.share = 0.32;
-    plot.tall = 2;
-    plot.below = {std::move(memory), std::move(degrees)};
     SurveyAnswer out{.setup = answer.setup(),
                      .tables = {waysTable(answer), degreesTable(answer)},
                      .units = {},
-                     .plot = std::move(plot),
+                     .plot = waysWhole(waysTime(answer), waysMemory(answer), waysDegrees(answer)),
                      .complete = !progress.cancelled()};
     if (!out.complete)
         for (SurveyTable& table : out.tables) table.rows.clear();
@@ -250,7 +244,9 @@ SurveyTable waysTable(const WaysAnswer& answer)
         row.emplace_back(static_cast<std::int64_t>(std::llround(one.memory.state)));
         row.emplace_back(static_cast<std::int64_t>(std::llround(one.memory.activations)));
         row.emplace_back(one.memory.sum() / answer.question.layout.cluster.memory);
-        row.emplace_back(step ? TableCell(step->schedule) : TableCell());
+        row.emplace_back(step                                                      ? step->schedule
+                         : static_cast<int>(i) < answer.question.tried && one.fits ? std::string("no schedule fits")
+                                                                                   : std::string("not simulated"));
         row.emplace_back(step ? TableCell(nanosOf(step->seconds)) : TableCell());
         row.emplace_back(
             one.fits ? whyItLoses(one, answer.shown.front())
@@ -376,6 +372,16 @@ Plot waysDegrees(const WaysAnswer& answer)
     }
     if (!none.points.empty()) plot.series.push_back(std::move(none));
     return plot;
+}
+
+Plot waysWhole(Plot time, Plot memory, Plot degrees)
+{
+    time.share = 0.4;
+    memory.share = 0.28;
+    degrees.share = 0.32;
+    time.tall = 2;
+    time.below = {std::move(memory), std::move(degrees)};
+    return time;
 }
 
 namespace surveys {

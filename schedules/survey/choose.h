@@ -45,5 +45,6 @@ Plot waysTime(const WaysAnswer& answer);
 Plot waysMemory(const WaysAnswer& answer);
 // The best way of each t (up) and p (across); the ids of its items are places in the answer's `all`.
 Plot waysDegrees(const WaysAnswer& answer);
+Plot waysWhole(Plot time, Plot memory, Plot degrees); // all of them in one, below each other
 
 } // namespace stagewright

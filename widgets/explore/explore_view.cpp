@@ -175,7 +175,8 @@ QWidget* ExploreView::buildCentre()
     for (const auto& [plot, title] :
          {std::pair(ExplorePlot::Pareto, u"Memory against time…"_s),
           std::pair(ExplorePlot::Lines, u"Over one parameter…"_s),
-          std::pair(ExplorePlot::Heat, u"Over two parameters…"_s), std::pair(ExplorePlot::State, u"State…"_s)})
+          std::pair(ExplorePlot::Heat, u"Over two parameters…"_s), std::pair(ExplorePlot::State, u"State…"_s),
+          std::pair(ExplorePlot::Choose, u"Which parallelism…"_s)})
         menu->addAction(title, this, [this, plot = plot] { emit pictureAsked(plot); });
     picture->setMenu(menu);
     tools->addWidget(csv);
@@ -231,12 +232,22 @@ QWidget* ExploreView::buildCentre()
     m_state = new StateView;
     m_pages->addTab(m_state, u"State"_s);
     m_pages->setTabToolTip(1, u"What replicas that share a model's state need and take"_s);
-    // its rows are the other page's
-    connect(m_pages, &QTabWidget::currentChanged, this, [this] { m_table->parentWidget()->setVisible(!showsState()); });
+    m_ways = new ChooseView;
+    m_pages->addTab(m_ways, u"Choose"_s);
+    m_pages->setTabToolTip(2, sentence((*findSurvey("choose"))->summary));
+    // its rows are the first page's
+    connect(m_pages, &QTabWidget::currentChanged, this,
+            [this] { m_table->parentWidget()->setVisible(!showsState() && !showsWays()); });
     // of one pipeline's shape
-    const auto showForm = [this] { m_form->setVisible(!showsState() || m_state->topic() == StateTopic::Stages); };
+    const auto showForm = [this] {
+        m_form->setVisible(!showsWays() && (!showsState() || m_state->topic() == StateTopic::Stages));
+        for (QWidget* of :
+             {static_cast<QWidget*>(m_miniature), static_cast<QWidget*>(m_open), static_cast<QWidget*>(m_save)})
+            of->setVisible(!showsWays());
+    };
     connect(m_pages, &QTabWidget::currentChanged, this, showForm);
     connect(m_state, &StateView::questionChanged, this, showForm);
+    connect(m_ways, &ChooseView::questionChanged, this, &ExploreView::stateChanged);
     connect(m_pages, &QTabWidget::currentChanged, this, &ExploreView::stateChanged);
     connect(m_state, &StateView::questionChanged, this, &ExploreView::stateChanged);
     return m_pages;
@@ -269,6 +280,8 @@ std::pair<ExploreParameter, ExploreParameter> ExploreView::heatParameters() cons
 bool ExploreView::showsHeat() const { return m_charts->currentIndex() == 1; }
 bool ExploreView::showsState() const { return m_pages->currentIndex() == 1; }
 void ExploreView::setShowsState(bool shown) { m_pages->setCurrentIndex(shown ? 1 : 0); }
+bool ExploreView::showsWays() const { return m_pages->currentIndex() == 2; }
+void ExploreView::setShowsWays(bool shown) { m_pages->setCurrentIndex(shown ? 2 : 0); }
 void ExploreView::setShowsHeat(bool heat) { m_charts->setCurrentIndex(heat ? 1 : 0); }
 
 std::vector<std::string> ExploreView::ticked() const
@@ -388,11 +401,13 @@ void ExploreView::setTheme(const Theme& theme)
     m_heat->setTheme(theme);
     m_miniature->setTheme(theme);
     m_state->setTheme(theme);
+    m_ways->setTheme(theme);
 }
 
 QString ExploreView::caption(ExplorePlot plot) const
 {
     if (plot == ExplorePlot::State) return m_state->caption();
+    if (plot == ExplorePlot::Choose) return u"Ways to divide a model: step, memory, and the best by t and p"_s;
     QString what = plot == ExplorePlot::Pareto
                        ? u"Schedules by activation peak and %1"_s.arg(qtText(titleOf(measure())).toLower())
                    : plot == ExplorePlot::Lines
@@ -409,6 +424,7 @@ Plot ExploreView::plotOf(ExplorePlot plot) const
     case ExplorePlot::Lines: return m_lines->plot();
     case ExplorePlot::Heat: return m_heat->plot();
     case ExplorePlot::State: return m_state->plot();
+    case ExplorePlot::Choose: return m_ways->plot();
     }
     return {};
 }
@@ -443,6 +459,7 @@ void ExploreView::restore()
     if (const QByteArray rows = settings.value(u"explore/rows"_s).toByteArray(); !rows.isEmpty())
         m_rowsSplit->restoreState(rows);
     m_form->setQuestion(question);
+    m_ways->restore();
     m_restored = true;
 }
 

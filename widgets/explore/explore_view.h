@@ -10,6 +10,7 @@
 
 #include "schedules/survey/heat.h"
 #include "schedules/survey/line.h"
+#include "widgets/explore/choose_view.h"
 #include "widgets/explore/explore_form.h"
 #include "widgets/explore/explore_table.h"
 #include "widgets/explore/miniature.h"
@@ -30,6 +31,7 @@ enum class ExplorePlot {
     Lines,
     Heat,
     State,
+    Choose,
 };
 
 class ExploreView : public QWidget {
@@ -48,6 +50,9 @@ public:
     StateView* state() { return m_state; }
     bool showsState() const; // its page in the centre, instead of the plots
     void setShowsState(bool shown);
+    ChooseView* ways() { return m_ways; }
+    bool showsWays() const; // the page Choose
+    void setShowsWays(bool shown);
     ExploreMeasure measure() const;
     void setMeasure(ExploreMeasure measure);
     ExploreParameter lineParameter() const;
@@ -115,6 +120,7 @@ private:
     QTabWidget* m_charts;
     QTabWidget* m_pages;
     StateView* m_state;
+    ChooseView* m_ways;
     QSplitter* m_rowsSplit;
     QSplitter* m_columns;
     QLabel* m_work;

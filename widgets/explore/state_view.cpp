@@ -1,14 +1,8 @@
 #include "widgets/explore/state_view.h"
 
 #include <algorithm>
-#include <cmath>
 
-#include <QAbstractItemView>
-#include <QCheckBox>
-#include <QComboBox>
-#include <QDoubleSpinBox>
 #include <QGridLayout>
-#include <QHBoxLayout>
 #include <QLabel>
 #include <QVBoxLayout>
 
@@ -79,95 +73,14 @@ void StateView::addFields(StateTopic topic)
     for (const SurveyField& field : surveyOf(topic).fields()) {
         if (parameterOf(field.name) || field.name == "schedules") continue;
         const auto same = std::find_if(m_fields.begin(), m_fields.end(), [&field](const Field& one) {
-            return one.field.name == field.name && one.field.kind == field.kind;
+            return one.control.field.name == field.name && one.control.field.kind == field.kind;
         });
-        Field& at = same != m_fields.end() ? *same : m_fields.emplace_back(made(field));
+        Field& at = same != m_fields.end()
+                        ? *same
+                        : m_fields.emplace_back(makeSurveyControl(field, this, [this] { emit questionChanged(); }),
+                                                std::vector<StateTopic>());
         at.topics.push_back(topic);
     }
-}
-
-StateView::Field StateView::made(const SurveyField& field)
-{
-    Field out{field, makeLabel(qtText(field.title), "secondary", this), nullptr, {}, {}};
-    const QString title = qtText(field.title), none = qtText(field.none);
-    const double start = numberOf(field.fallback).value_or(0);
-    QWidget* named = nullptr; // has the value, the name and the focus
-    switch (field.kind) {
-    case FieldKind::Choice: {
-        auto* box = new QComboBox(this);
-        box->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
-        for (const FieldChoice& choice : field.choices) box->addItem(qtText(choice.title), qtText(choice.value));
-        box->view()->setTextElideMode(Qt::ElideNone);
-        box->setCurrentIndex(box->findData(qtText(field.fallback)));
-        connect(box, &QComboBox::currentIndexChanged, this, &StateView::questionChanged);
-        out.value = [box] { return box->currentData().toString().toStdString(); };
-        named = box;
-        break;
-    }
-    case FieldKind::Whole: {
-        auto* box = new QSpinBox(this);
-        box->setRange(static_cast<int>(field.least), static_cast<int>(field.most));
-        box->setSpecialValueText(none);
-        box->setKeyboardTracking(false);
-        box->setValue(static_cast<int>(start));
-        connect(box, &QSpinBox::valueChanged, this, &StateView::questionChanged);
-        out.value = [box] { return std::to_string(box->value()); };
-        named = box;
-        if (!field.doubling) break;
-        out.widget = new QWidget(this);
-        auto* row = new QHBoxLayout(out.widget);
-        row->setContentsMargins(0, 0, 0, 0);
-        auto* slider = new QSlider(Qt::Horizontal, out.widget);
-        slider->setRange(static_cast<int>(std::lround(std::log2(field.least))),
-                         static_cast<int>(std::lround(std::log2(field.most))));
-        slider->setPageStep(1);
-        slider->setAccessibleName(title);
-        slider->setValue(static_cast<int>(std::lround(std::log2(start))));
-        row->addWidget(slider, 1);
-        row->addWidget(box);
-        connect(slider, &QSlider::valueChanged, this, [box](int log) { box->setValue(1 << log); });
-        connect(box, &QSpinBox::valueChanged, this, [slider](int count) {
-            const QSignalBlocker quiet(slider);
-            slider->setValue(static_cast<int>(std::lround(std::log2(count))));
-        });
-        break;
-    }
-    case FieldKind::Real: {
-        auto* box = new QDoubleSpinBox(this);
-        box->setRange(field.least, field.most);
-        box->setDecimals(0);
-        if (!field.unit.empty()) box->setSuffix(u' ' + qtText(field.unit));
-        box->setSpecialValueText(none);
-        box->setKeyboardTracking(false);
-        box->setValue(start);
-        connect(box, &QDoubleSpinBox::valueChanged, this, &StateView::questionChanged);
-        out.value = [box] { return stagewright::textOf(box->value()); };
-        named = box;
-        break;
-    }
-    case FieldKind::Text: {
-        auto* line = new QLineEdit(qtText(field.fallback), this);
-        line->setPlaceholderText(none);
-        connect(line, &QLineEdit::textChanged, this, &StateView::questionChanged);
-        out.value = [line] { return line->text().toStdString(); };
-        named = line;
-        break;
-    }
-    case FieldKind::Switch: {
-        auto* box = new QCheckBox(qtText(field.choices.front().title), this);
-        box->setChecked(field.fallback == "yes");
-        connect(box, &QCheckBox::toggled, this, &StateView::questionChanged);
-        out.value = [box] { return std::string(box->isChecked() ? "yes" : "no"); };
-        named = box;
-    }
-    }
-    if (out.widget == nullptr) out.widget = named;
-    out.label->setBuddy(named);
-    out.label->setToolTip(qtText(field.help));
-    out.widget->setToolTip(qtText(field.help));
-    named->setAccessibleName(title);
-    named->setObjectName(qtText(field.name));
-    return out;
 }
 
 Result<SurveyQuestion> StateView::asked(StateTopic topic, const ExploreQuestion& shape) const
@@ -178,7 +91,7 @@ Result<SurveyQuestion> StateView::asked(StateTopic topic, const ExploreQuestion&
             values[field.name] = stagewright::textOf(std::clamp(shape.value(*parameter), field.least, field.most));
     for (const Field& field : m_fields)
         if (std::find(field.topics.begin(), field.topics.end(), topic) != field.topics.end())
-            values[field.field.name] = field.value();
+            values[field.control.field.name] = field.control.value();
     return SurveyQuestion::read(surveyOf(topic), values);
 }
 
@@ -189,14 +102,14 @@ void StateView::arrange()
 {
     int at = 0;
     for (const Field& field : m_fields) {
-        m_form->removeWidget(field.label);
-        m_form->removeWidget(field.widget);
+        m_form->removeWidget(field.control.label);
+        m_form->removeWidget(field.control.widget);
         const bool shown = std::find(field.topics.begin(), field.topics.end(), topic()) != field.topics.end();
-        field.label->setVisible(shown);
-        field.widget->setVisible(shown);
+        field.control.label->setVisible(shown);
+        field.control.widget->setVisible(shown);
         if (!shown) continue;
-        m_form->addWidget(field.label, at / 3 * 2, at % 3);
-        m_form->addWidget(field.widget, at / 3 * 2 + 1, at % 3);
+        m_form->addWidget(field.control.label, at / 3 * 2, at % 3);
+        m_form->addWidget(field.control.widget, at / 3 * 2 + 1, at % 3);
         ++at;
     }
     m_pictures->setCurrentIndex(static_cast<int>(topic()));

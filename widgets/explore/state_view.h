@@ -19,6 +19,7 @@
 #include "schedules/survey/partial.h"
 #include "schedules/survey/uneven.h"
 #include "widgets/explore/state_picture.h"
+#include "widgets/explore/survey_fields.h"
 #include "widgets/explore/survey_text.h"
 
 class QGridLayout;
@@ -65,10 +66,7 @@ signals:
 
 private:
     struct Field { // of the form, in one or more topics
-        SurveyField field;
-        QLabel* label;
-        QWidget* widget;
-        std::function<std::string()> value;
+        SurveyControl control;
         std::vector<StateTopic> topics;
     };
     template <typename Widget>
@@ -77,7 +75,6 @@ private:
         return findChild<Widget*>(QString::fromLatin1(name));
     }
     void addFields(StateTopic topic);
-    Field made(const SurveyField& field);
     // The topic's survey with what the form says, and the explorer's shape where it asks for one.
     Result<SurveyQuestion> asked(StateTopic topic, const ExploreQuestion& shape = {}) const;
     void arrange(); // the topic's fields and picture

@@ -12,6 +12,7 @@
 #include "app/ui/workspace/banner.h"
 #include "app/ui/workspace/offers.h"
 #include "app/ui/workspace/workspace.h"
+#include "schedules/library/registry.h"
 #include "schedules/survey/memory.h"
 #include "traces/format/atomic_file.h"
 #include "traces/plot/plot_files.h"
@@ -61,7 +62,7 @@ std::vector<ActionEntry> ExplorerController::actionTable()
 
 ExplorerController::ExplorerController(Workspace& workspace)
     : Feature(workspace), m_view(new ExploreView(workspace.window())), m_sweep(workspace.jobs()),
-      m_survey(workspace.jobs()), m_preview(workspace.jobs()), m_stateJob(workspace.jobs())
+      m_survey(workspace.jobs()), m_preview(workspace.jobs()), m_stateJob(workspace.jobs()), m_waysJob(workspace.jobs())
 {
     m_pool.setMaxThreadCount(2);
     m_previewPool.setMaxThreadCount(1);
@@ -104,6 +105,12 @@ ExplorerController::ExplorerController(Workspace& workspace)
                                          u"Pictures (*.svg *.pdf *.png);;Points (*.csv);;TikZ (*.tex)"_s);
         if (path.isEmpty()) return;
         if (auto done = writePicture(plot, path); !done) m_workspace.banner()->showError(QString(), done.error());
+    });
+    connect(m_view->ways(), &ChooseView::openAsked, this, &ExplorerController::saveWay);
+    m_waysBeat.setInterval(100);
+    connect(&m_waysBeat, &QTimer::timeout, this, [this] {
+        if (!m_waysJob.running()) return m_waysBeat.stop();
+        m_view->setWork(u"simulating way %1"_s.arg(m_waysDone->load() + 1), true);
     });
     m_growth.setInterval(40);
     connect(&m_growth, &QTimer::timeout, this, &ExplorerController::grow);
@@ -212,9 +219,60 @@ void ExplorerController::askMixed()
         &m_pool);
 }
 
+void ExplorerController::askWays()
+{
+    m_waysJob.drop();
+    ChooseView* page = m_view->ways();
+    auto question = page->question();
+    if (!question) {
+        m_view->setWork({}, false);
+        return page->setError(u"%1; %2"_s.arg(QString::fromStdString(question.error().message),
+                                              QString::fromStdString(question.error().remedy)));
+    }
+    m_view->setWork(u"computing…"_s, true);
+    auto closed = *question;
+    closed.tried = 0;
+    m_waysJob.start([closed] { return waysSurvey(closed); },
+                    [this, page, question = *question](Result<WaysAnswer> answer) {
+                        if (!answer) {
+                            m_view->setWork({}, false);
+                            return page->setError(u"%1; %2"_s.arg(QString::fromStdString(answer.error().message),
+                                                                  QString::fromStdString(answer.error().remedy)));
+                        }
+                        m_view->setWork(u"%1 ways"_s.arg(answer->all.candidates.size()), false);
+                        const bool simulates = question.tried > 0 && answer->fits();
+                        page->setAnswer(std::make_shared<const WaysAnswer>(std::move(*answer)));
+                        if (simulates) simulateWays(question);
+                    },
+                    &m_pool);
+}
+
+void ExplorerController::simulateWays(const WaysQuestion& question)
+{
+    m_waysDone = std::make_shared<std::atomic<int>>(0);
+    m_waysBeat.start();
+    m_waysJob.start(
+        [question, done = m_waysDone](const std::stop_token& stop) {
+            Progress progress;
+            progress.stop = stop;
+            progress.report = [done](std::string_view, std::int64_t ways, std::int64_t) {
+                done->store(static_cast<int>(ways));
+            };
+            return waysSurvey(question, progress);
+        },
+        [this](Result<WaysAnswer> answer) {
+            m_waysBeat.stop();
+            if (!answer) return;
+            m_view->setWork(u"%1 ways"_s.arg(answer->all.candidates.size()), false);
+            m_view->ways()->setAnswer(std::make_shared<const WaysAnswer>(std::move(*answer)));
+        },
+        &m_pool);
+}
+
 void ExplorerController::askSurvey()
 {
     if (!shown()) return;
+    if (m_view->showsWays()) return askWays();
     if (m_view->showsState()) {
         switch (m_view->state()->topic()) {
         case StateTopic::Stages: return askState();
@@ -318,27 +376,66 @@ void ExplorerController::open(const Setup& point)
                                                           shapeOf(point), *unitsOf(point));
 }
 
-void ExplorerController::saveAsked(const Setup& point)
+QString ExplorerController::askedRunFile()
 {
     QSettings settings;
     const QString before = settings.value(u"explore/saveTo"_s, u"explored.stagewright"_s).toString();
     QString path =
         QFileDialog::getSaveFileName(m_workspace.window(), u"Save as run"_s, before, u"Run files (*.stagewright)"_s,
                                      nullptr, QFileDialog::DontConfirmOverwrite);
-    if (path.isEmpty()) return;
+    if (path.isEmpty()) return {};
     if (QFileInfo(path).suffix().isEmpty()) path += u".stagewright"_s;
     settings.setValue(u"explore/saveTo"_s, path);
-    saveAsRun(point, path);
+    return path;
+}
+
+void ExplorerController::saveAsked(const Setup& point)
+{
+    if (const QString path = askedRunFile(); !path.isEmpty()) saveAsRun(point, path);
+}
+
+void ExplorerController::saveWay(int way)
+{
+    if (const QString path = askedRunFile(); !path.isEmpty()) saveWayAsRun(way, path);
+}
+
+void ExplorerController::saveWayAsRun(int way, const QString& path, std::function<void(Result<void>)> answer)
+{
+    saveMade(
+        [ways = m_view->ways()->answer(), way]() -> Result<Run> {
+            const LayoutQuestion& question = ways->question.layout;
+            const Layout layout = layoutOf(question.model, ways->shown[static_cast<std::size_t>(way)].way);
+            const auto step = bestStep(layout, question.model, question.cluster, question.constants);
+            if (!step)
+                return fail(ErrorCode::Usage, "no schedule of the library has these stages and microbatches",
+                            "choose another way");
+            STAGEWRIGHT_TRY(const auto schedule,
+                            makeSchedule(step->schedule, {layout.ranks, layout.microbatches, layout.chunks()}));
+            return simulatedRun(schedule,
+                                layoutCosts(schedule, layout, question.model, question.cluster, question.constants));
+        },
+        path, std::move(answer));
 }
 
 void ExplorerController::saveAsRun(const Setup& point, const QString& path, std::function<void(Result<void>)> answer)
 {
+    saveMade(
+        [point]() -> Result<Run> {
+            STAGEWRIGHT_TRY(const auto made, preparedCase(point));
+            return simulatedRun(made.state.schedule, made.costs);
+        },
+        path, std::move(answer));
+}
+
+void ExplorerController::saveMade(std::function<Result<Run>()> made, const QString& path,
+                                  std::function<void(Result<void>)> answer)
+{
     m_view->setWork(u"saving…"_s, true);
     inBackground(
         this,
-        [point, target = path.toStdString(), now = QDateTime::currentMSecsSinceEpoch()]() -> Result<void> {
-            STAGEWRIGHT_TRY(const auto made, preparedCase(point));
-            STAGEWRIGHT_TRY(auto run, simulatedRun(made.state.schedule, made.costs));
+        [made = std::move(made), target = path.toStdString(),
+         now = QDateTime::currentMSecsSinceEpoch()]() -> Result<void> {
+            STAGEWRIGHT_TRY(auto run, made());
             run.info.createdUnixMs = now;
             STAGEWRIGHT_TRY(auto file, RunFile::open(target, OpenMode::Create));
             STAGEWRIGHT_CHECK(file->add(run));
@@ -366,6 +463,8 @@ void ExplorerController::cancel()
     else if (m_stateJob.running())
         m_view->setWork({}, false);
     m_stateJob.drop();
+    if (m_waysJob.running()) m_view->setWork({}, false);
+    m_waysJob.drop();
 }
 
 Result<void> ExplorerController::writeTable(const QString& path) const
@@ -377,6 +476,8 @@ Result<void> ExplorerController::writeTable(const QString& path) const
 
 QString ExplorerController::setup(ExplorePlot plot) const
 {
+    if (plot == ExplorePlot::Choose)
+        return m_view->ways()->answer() ? qtText(m_view->ways()->answer()->setup()) : QString();
     if (plot != ExplorePlot::State) return qtText(setupOf(m_view->question()));
     const StateView* state = m_view->state();
     switch (state->topic()) {
@@ -446,6 +547,13 @@ std::vector<ShowEntry> ExplorerController::showTable()
         {"heat", 240, &showPlots},
         {"state", 250, [](const ShowRequest& request) { showState(request, StateTopic::Stages); }},
         {"uneven", 260, [](const ShowRequest& request) { showState(request, StateTopic::Mixed); }},
+        {"choose", 245,
+         [](const ShowRequest& request) {
+             auto* explorer = request.workspace.feature<ExplorerController>();
+             explorer->setShown(true);
+             explorer->view()->setShowsWays(true);
+             request.settle();
+         }},
         {"partial", 270, [](const ShowRequest& request) { showState(request, StateTopic::Cuts); }},
     };
 }

@@ -2,6 +2,7 @@
 // thread, latest request first; opens and saves points; writes the table and the plots.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 
@@ -33,6 +34,8 @@ public:
     // Adds the simulated point to a run file (created if absent); answers on the GUI thread.
     void saveAsRun(const Setup& point, const QString& path, std::function<void(Result<void>)> answer = {});
     Result<void> writeTable(const QString& path) const;
+    // Adds the simulated pipeline of a way of the page Choose, likewise.
+    void saveWayAsRun(int way, const QString& path, std::function<void(Result<void>)> answer = {});
     // As png, svg or pdf, by suffix; for paper unless the style says otherwise.
     Result<void> writePicture(ExplorePlot plot, const QString& path, const PictureStyle& style = paperStyle()) const;
 
@@ -48,12 +51,17 @@ private:
     void ask();
     void askSurvey();
     void askState();
-    void askMixed();  // its topic Uneven ranks
+    void askMixed(); // its topic Uneven ranks
+    void askWays();  // of the page Choose: in closed form, then simulated
+    void simulateWays(const WaysQuestion& question);
+    void saveWay(int way);
     void nextState(); // simulates the next schedule of the page State
     void grow();      // shows the rows that have arrived
     void askPreview(int row);
     void open(const Setup& point);
     void saveAsked(const Setup& point);
+    QString askedRunFile(); // where to save; empty: nowhere
+    void saveMade(std::function<Result<Run>()> made, const QString& path, std::function<void(Result<void>)> answer);
     void cancel();
     QString setup(ExplorePlot plot) const; // what was simulated, in a sentence
 
@@ -64,6 +72,7 @@ private:
     Job m_survey;
     Job m_preview;
     Job m_stateJob;
+    Job m_waysJob;
     StateQuestion m_stateQuestion;
     std::vector<StateRow> m_stateRows; // those done have cells
     std::size_t m_stateNext = 0;
@@ -72,6 +81,8 @@ private:
     std::shared_ptr<LinesPicture> m_lines; // of the running survey
     std::shared_ptr<HeatPicture> m_heat;
     QTimer m_growth;
+    QTimer m_waysBeat; // shows how many ways are simulated
+    std::shared_ptr<std::atomic<int>> m_waysDone;
     QTimer m_later; // the survey waits until the sliders rest
     bool m_everShown = false;
 };
