@@ -196,8 +196,8 @@ void ScheduleChecker::checkCounts(const OpIndex& index)
                 lacks[1] |= gradient == noOp;
                 lacks[2] |= split && !weight;
                 lacks[3] |= weight && gradient != noOp && !split;
-                lacks[4] |= index.producer(Product::Offloaded, cell) != noOp &&
-                            index.producer(Product::Reloaded, cell) == noOp;
+                lacks[4] |=
+                    index.producer(Product::Offloaded, cell) != noOp && index.producer(Product::Reloaded, cell) == noOp;
             }
             if (lacks[0]) noForward.push_back(j);
             if (lacks[1] &&

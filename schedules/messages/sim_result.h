@@ -26,8 +26,8 @@ struct SimResult {
     std::vector<std::size_t> offsets;
     std::vector<Nanos> start;
     std::vector<Nanos> end;
-    Nanos makespan = 0;                // last end − 0
-    Nanos span = 0;                    // longest first-start-to-last-end of any one rank
+    Nanos makespan = 0; // last end − 0
+    Nanos span = 0;     // longest first-start-to-last-end of any one rank
     // By rank; empty after place(). Without copies it depends on the order alone.
     std::vector<Bytes> peakActivation;
     std::vector<Bytes> peakOnHost; // of activations that the rank's OFFLOADs have moved there; empty: it has none

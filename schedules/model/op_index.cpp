@@ -71,6 +71,10 @@ std::string shapeFault(const Schedule& schedule)
                                    position);
             const Op& first = schedule.order[r][position];
             const Op& second = schedule.order[r][position + 1];
+            if (isCopy(first.kind) || isCopy(second.kind))
+                return fmt::format(
+                    "rank {}, op {}: {} and {} are issued together, but copies run beside other ops anyway", r,
+                    position, toText(first), toText(second));
             if (isMessage(first.kind) != isMessage(second.kind))
                 return fmt::format("rank {}, op {}: {} and {} are issued together, but only one of them is a message",
                                    r, position, toText(first), toText(second));

@@ -28,7 +28,7 @@ struct Setup {
     double keep = 0;
     double inputShare = -1; // < 0: from other runs or the model
     // Links and messages.
-    double comm = -1; // latency in forwards of a rank; < 0: not given
+    double comm = -1;   // latency in forwards of a rank; < 0: not given
     std::string link;   // "LATENCY,BANDWIDTH"
     std::string copies; // "SPEED[,latency=…][,duplex=full]"
     std::string sends = "buffered";

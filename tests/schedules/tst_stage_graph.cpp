@@ -57,7 +57,7 @@ std::vector<Op> needsOf(const Schedule& schedule, const Op& op)
 {
     std::vector<Op> out;
     schedule.graph.eachNeed(op, schedule.stages, [&](const Need& need, int stage) {
-        out.push_back(makeOp(need.kind, stage, op.microbatch));
+        if (!need.ifThere) out.push_back(makeOp(need.kind, stage, op.microbatch));
     });
     return out;
 }
