@@ -250,19 +250,19 @@ Result<int> runLayout(const LayoutChoice& options, const LayoutQuestion& questio
             if (const auto count = std::count(stage.layers.begin(), stage.layers.end(), each); count > 0)
                 kept += fmt::format("{}{} {}", kept.empty() ? "" : ", ", count, toText(each));
         const int rank = schedule.placement.rankOf(k, 0);
-        const auto time = [&](OpKind kind) { return costs.duration(kind, k, rank); };
+        const auto time = [&](const Op& op) { return costs.duration(op, rank); };
         const auto [first, last] = std::minmax_element(stage.devices.begin(), stage.devices.end());
         table.add({std::to_string(k), std::to_string(rank), std::to_string(stage.layers.size()),
                    *first == *last ? std::to_string(*first) : fmt::format("{} to {}", *first, *last),
                    std::to_string(stage.tensor), std::to_string(stage.replicas()), kept,
-                   formatDuration(time(OpKind::Forward)), formatDuration(time(OpKind::InputGrad)),
-                   formatDuration(time(OpKind::WeightGrad))});
+                   formatDuration(time(makeForward(k, 0))), formatDuration(time(asInputGrad(makeForward(k, 0)))),
+                   formatDuration(time(asWeightGrad(makeForward(k, 0))))});
         stages.push_back({{"stage", k},
                           {"rank", rank},
                           {"layers", static_cast<std::int64_t>(stage.layers.size())},
-                          {"forward_ns", time(OpKind::Forward)},
-                          {"input_grad_ns", time(OpKind::InputGrad)},
-                          {"weight_grad_ns", time(OpKind::WeightGrad)}});
+                          {"forward_ns", time(makeForward(k, 0))},
+                          {"input_grad_ns", time(asInputGrad(makeForward(k, 0)))},
+                          {"weight_grad_ns", time(asWeightGrad(makeForward(k, 0)))}});
     }
     Table memory({{"rank", right}, {"state", right}, {"activations", right}, {"of the cap", right}});
     Json ranks = Json::array();
