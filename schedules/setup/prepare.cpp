@@ -254,6 +254,14 @@ std::string unitCostsText(const SetupUnits& costs, const SetupUnits& from)
 
 namespace {
 
+Result<std::optional<Copies>> copiesOf(const Setup& setup)
+{
+    if (setup.copies.empty()) return std::optional<Copies>();
+    auto copies = parseCopies(setup.copies);
+    if (!copies) return tl::unexpected(std::move(copies.error()).with("--copies"));
+    return std::optional<Copies>(*copies);
+}
+
 Result<CostModel> undisturbedCosts(const Schedule& schedule, const Setup& setup, const SetupSources& sources)
 {
     const bool derived = setup.costs.starts_with(analytic);
@@ -262,10 +270,14 @@ Result<CostModel> undisturbedCosts(const Schedule& schedule, const Setup& setup,
         if (!setup.link.empty())
             return fail(ErrorCode::Usage, "--link gives times, but the costs are in units",
                         "use --comm C, or measured costs (--costs-from FILE#RUN)");
-        if (!setup.copies.empty() && setup.copies.find("/s") != std::string::npos)
-            return fail(ErrorCode::Usage, "--copies gives speeds, but the costs are in units",
-                        "write --costs COPY=0.5, an activation's copy in forwards of a rank");
+        STAGEWRIGHT_TRY(const auto copies, copiesOf(setup));
+        if (copies && (copies->known() || copies->latency > 0))
+            return fail(
+                ErrorCode::Usage, "--copies gives speeds, but the costs are in units",
+                "write --costs COPY=0.5, an activation's copy in forwards of a rank; --copies duplex=full alone "
+                "is for both");
         CostModel costs = CostModel::uniform(schedule, units);
+        if (copies) costs.links.copies = *copies;
         const double part = schedule.stages > 0 ? static_cast<double>(schedule.pipelineRanks()) / schedule.stages : 1;
         const auto nanos = [part](double cost) { return std::llround(cost * part * static_cast<double>(rankShare)); };
         for (int stage = 0; stage < schedule.stages; ++stage) {
@@ -292,11 +304,9 @@ Result<CostModel> undisturbedCosts(const Schedule& schedule, const Setup& setup,
                     : fail(ErrorCode::Usage, "--costs: files and runs can't be read here", "give unit costs");
         if (!costs) return costs;
     }
-    if (!setup.copies.empty()) {
-        auto copies = parseCopies(setup.copies);
-        if (!copies) return tl::unexpected(std::move(copies.error()).with("--copies"));
-        costs->links.copies = *copies;
-    }
+    STAGEWRIGHT_TRY(const auto copies, copiesOf(setup));
+    if (copies && copies->known()) costs->links.copies = *copies;
+    if (copies && !copies->known()) costs->links.copies.fullDuplex = copies->fullDuplex;
     if (!setup.link.empty()) {
         auto link = parseLink(setup.link);
         if (!link) return tl::unexpected(std::move(link.error()).with("--link"));

@@ -124,7 +124,7 @@ Result<Copies> parseCopies(std::string_view text)
                         "write 15GB/s, or out=15GB/s,in=12GB/s; also latency=10us and duplex=full");
         }
     }
-    if (!copies.known())
+    if (text.empty() || (copies.outBytesPerSecond > 0) != (copies.inBytesPerSecond > 0))
         return fail(ErrorCode::Usage, fmt::format("'{}' has no speed of both ways", text),
                     "write 15GB/s, or out=15GB/s,in=12GB/s");
     return copies;

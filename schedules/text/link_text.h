@@ -18,7 +18,7 @@ Result<Bytes> parseActivations(const std::string& text, const CostModel& costs);
 bool isPlainNumber(const std::string& text);        // without a unit: "3", "2.5"
 Result<double> parseSpeed(const std::string& text); // bytes a second, of "10GB/s", "100Gbit/s"; more than 0
 Result<Link> parseLink(const std::string& text);    // "50us,10GB/s", "1ms"
-// "15GB/s", "out=15GB/s,in=12GB/s,latency=10us,duplex=full": speeds of both ways, the others as they are.
+// "15GB/s", "out=15GB/s,in=12GB/s,latency=10us,duplex=full"; "duplex=full" alone says no speed.
 Result<Copies> parseCopies(std::string_view text);
 
 // "two-level:per-host=8:between=50us,10GB/s:shared". The link within a host is left as it is; without :between= hosts

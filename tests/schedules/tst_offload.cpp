@@ -213,6 +213,7 @@ private slots:
         QCOMPARE(apart.duration(true, 10'000), Nanos{3000});
         QCOMPARE(apart.duration(false, 20'000), Nanos{3000});
         QVERIFY(apart.fullDuplex);
+        QVERIFY(parseCopies("duplex=full")->fullDuplex && !parseCopies("duplex=full")->known());
         for (const char* bad : {"", "15", "out=10GB/s", "15GB/s,duplex=none", "0B/s", "speed=1GB/s"})
             QVERIFY2(!parseCopies(bad), bad);
         CostModel costs = CostModel::uniform(makeSchedule("1f1b", {2, 4}).value());

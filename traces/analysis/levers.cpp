@@ -92,7 +92,7 @@ public:
         for (const auto part :
              {&Levers::ranks, &Levers::stages, &Levers::links, &Levers::collectives, &Levers::reductions,
               &Levers::buckets, &Levers::launch, &Levers::jitter, &Levers::transients, &Levers::microbatches,
-              &Levers::channels, &Levers::recompute, &Levers::order, &Levers::cap})
+              &Levers::channels, &Levers::recompute, &Levers::offload, &Levers::order, &Levers::cap})
             if (!m_stop.stop_requested()) (this->*part)();
         std::stable_sort(m_table.levers.begin(), m_table.levers.end(), [&](const Lever& a, const Lever& b) {
             if (a.makespan.has_value() != b.makespan.has_value()) return a.makespan.has_value();
@@ -531,7 +531,7 @@ private:
         };
         if (used.size() > 1 || !asked(used.begin()->first))
             addCosts(LeverKind::Links, "links", "messages that arrive instantly", [](CostModel& free) {
-                free.links = Links{{}, {}, free.links.collectives};
+                free.links = Links{{}, {}, free.links.collectives, free.links.copies};
             });
         if (used.size() == 1 && !asked(used.begin()->first)) return; // the only link is all of them: one row
         // A slow link gets the latency and the bandwidth that most others have; the only link gets 0.
@@ -667,6 +667,13 @@ private:
         add(LeverKind::Recompute, "recompute", "no recomputation", timeOf(kept, m_subject.costs, m_subject.channels));
     }
 
+    void offload()
+    {
+        const Schedule kept = withoutKinds(m_subject.schedule, isCopy);
+        if (kept.opCount() == m_subject.schedule.opCount()) return;
+        add(LeverKind::Offload, "offload", "no offloading", timeOf(kept, m_subject.costs, m_subject.channels));
+    }
+
     void order()
     {
         const Schedule compute = m_subject.lowering ? withoutMessages(m_subject.schedule) : m_subject.schedule;
@@ -742,6 +749,7 @@ std::vector<LeverKind> leversAbout(IdleCause cause)
     case IdleCause::Straggler: return {LeverKind::Rank, LeverKind::Replica, LeverKind::Transient, LeverKind::Jitter};
     case IdleCause::Microbatch: return {LeverKind::Microbatches};
     case IdleCause::RecomputeWait: return {LeverKind::Recompute};
+    case IdleCause::ReloadWait: return {LeverKind::Offload};
     case IdleCause::Collective:
         return {LeverKind::Collectives, LeverKind::Gathers, LeverKind::Gather, LeverKind::Reductions,
                 LeverKind::Buckets};

@@ -68,6 +68,7 @@ enum class LeverKind : std::uint8_t {
     Sends,
     Channels,
     Recompute,
+    Offload,
     Cap,
     Stages, // layers, head
     Order,

@@ -1,0 +1,45 @@
+# simulate --offload: copies beside compute, the rules that place them, a plan under a cap, what a wait for a reload says, costs of copies.
+# shellcheck shell=bash
+run stagewright simulate -s 1f1b -p 4 -m 8 --offload all --costs F=100,B=200,COPY=50 --copies duplex=full --json
+expect_code 0
+expect_json 3.0 peak_activation 0
+expect_json 2.0 peak_activation 2
+expect_json 3.0 peak_on_host 0
+expect_json 0.0 peak_on_host 3
+expect_json 3300.0 makespan
+run stagewright simulate -s 1f1b -p 4 -m 8 --offload all --costs F=100,B=200,COPY=50 --json
+expect_json 2.0 peak_activation 0
+run stagewright simulate -s 1f1b -p 4 -m 8 --offload all:ahead=0 --costs F=100,B=200,COPY=100 --json
+expect_json 1.0 peak_activation 0
+run stagewright simulate -s gpipe -p 1 -m 4 --offload cap=2 --costs F=100,B=200,COPY=100
+expect_code 0
+expect_err 'the shortest step of all [0-9]+ choices under the cap'
+expect_out 'peak activation .* 2$'
+expect_out 'peak on the host +[23] microbatches'
+run stagewright simulate -s gpipe -p 1 -m 4 --offload cap=2 --costs F=100,B=200,COPY=250
+expect_code 1
+expect_err '--offload: no offloading fits: rank 0 holds [0-9.]+ of activations at least, [0-9.]+ over its cap'
+run stagewright simulate -s 1f1b -p 4 -m 8 --offload all:ahead=0 --costs F=1,B=2,COPY=1.5 --json
+expect_that 'a wait for a reload is a cause' [ "$(json idle_by_cause reload_wait)" != 0 ]
+run stagewright simulate -s 1f1b -p 4 -m 8 --offload all:ahead=0 --costs F=1,B=2,COPY=2
+expect_out 'Waiting for reload'
+expect_out '^no offloading +33 '
+run stagewright simulate -s 1f1b -p 2 -m 4 --offload all --costs analytic:gpt-6.2b@a100:b=1 --json
+expect_code 0
+slow=$(json makespan)
+run stagewright simulate -s 1f1b -p 2 -m 4 --offload all --costs analytic:gpt-6.2b@a100:b=1 --copies 1TB/s
+expect_code 2
+run stagewright simulate -s 1f1b -p 2 -m 4 --offload all --costs analytic:gpt-6.2b@a100:b=1 --copies 900GB/s,duplex=full --json
+expect_code 0
+expect_that 'faster copies, a shorter step' number_between "$(json makespan)" 0 "$slow"
+
+# what can't be
+run stagewright simulate --offload some
+expect_code 2
+expect_err 'all, longest, cap=3'
+run stagewright simulate --offload all --copies 15GB/s
+expect_code 2
+expect_err 'write --costs COPY=0.5'
+run stagewright record -s 1f1b -p 2 -m 4 --offload all -o none.stagewright
+expect_code 2
+expect_no_file none.stagewright
