@@ -18,6 +18,24 @@ NumberScale scaleOf(double nanos) { return timeScale(nanos, chosenUnit.load(std:
 
 QString utf8(std::string_view text) { return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size())); }
 
+// A number of five digits or more before its word, as counts are written: "12,297.5 units"; whole: without what is behind
+// the point, which says nothing beside them.
+QString grouped(QString text, bool whole)
+{
+    qsizetype first = 0;
+    while (first < text.size() && !text[first].isDigit()) ++first;
+    qsizetype end = first;
+    while (end < text.size() && text[end].isDigit()) ++end;
+    if (end - first < 5) return text;
+    qsizetype behind = end;
+    if (behind < text.size() && text[behind] == u'.') do
+            ++behind;
+        while (behind < text.size() && text[behind].isDigit());
+    if (whole) text.remove(end, behind - end);
+    for (qsizetype at = end - 3; at > first; at -= 3) text.insert(at, u',');
+    return text;
+}
+
 } // namespace
 
 void setTimeUnit(TimeUnit unit) { chosenUnit.store(unit, std::memory_order_relaxed); }
@@ -38,7 +56,8 @@ QString signedFixed(double value, int decimals)
 
 QString durationText(Nanos duration, const Units& units)
 {
-    return utf8(formatDuration(duration, units.time, timeUnit()));
+    const QString text = utf8(formatDuration(duration, units.time, timeUnit()));
+    return units.shares() ? grouped(text, true) : text;
 }
 
 QString signedDurationText(Nanos duration, const Units& units)
@@ -60,9 +79,13 @@ QString momentText(Nanos time, double nanosPerPixel, const Units& units)
     return units.shares() ? unitsText(value, digits) : fixed(value, digits) + u' ' + utf8(scale.name);
 }
 
-QString unitsText(double value, int most) { return utf8(formatUnits(value, most)); }
+QString unitsText(double value, int most) { return grouped(utf8(formatUnits(value, most)), false); }
 
-QString bytesText(Bytes bytes, const Units& units) { return utf8(formatBytes(bytes, units.memory)); }
+QString bytesText(Bytes bytes, const Units& units)
+{
+    const QString text = utf8(formatBytes(bytes, units.memory));
+    return units.memory != 1 ? grouped(text, true) : text;
+}
 
 QString percentText(double fraction, int decimals) { return utf8(formatPercent(fraction, decimals)); }
 

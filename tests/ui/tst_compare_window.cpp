@@ -217,8 +217,8 @@ private slots:
         for (QPushButton* button : panel->findChildren<QPushButton*>())
             if (button->text() == "Gemm" || button->text() == "gemm") gemm = button;
         QVERIFY(gemm != nullptr);
-        QVERIFY2(gemm->toolTip().contains("shape: grid 8×1×1, block 128×1×1") &&
-                     gemm->toolTip().contains("matched by: shape and order"),
+        QVERIFY2(gemm->toolTip().contains("Shape: grid 8×1×1, block 128×1×1") &&
+                     gemm->toolTip().contains("Matched by: shape and order"),
                  qPrintable(gemm->toolTip()));
         gemm->click();
         QVERIFY(QTest::qWaitFor([&] { return window.workspace().viewState()->selected().valid(); }, 5000));

@@ -293,7 +293,6 @@ private slots:
                 keys.insert(key.section(QLatin1Char('.'), 0, 0));
                 ++inPanel;
             }
-            QVERIFY2(inPanel >= 3, label.constData());
             // what has no key: training, and what would help
             const QString printed =
                 QString::fromUtf8(answerOf({QStringLiteral("report"), ref.file, QString::number(ref.id),
@@ -312,14 +311,11 @@ private slots:
                     QVERIFY2(panel.contains(QString::fromStdString(figure.note).mid(1)), label.constData());
                     ++samples;
                 }
-            // what is unknown in the JSON has a row with its reason
+            // what is unknown in the JSON is unknown here, in a sentence with its reason
             const QJsonObject unknown = json[QStringLiteral("unknown")].toObject();
             if (const QString why = unknown[QStringLiteral("peak_activation")].toString(); !why.isEmpty()) {
-                QCOMPARE(rowOf(panel, QStringLiteral("Peak activation")), QStringLiteral("–"));
-                bool said = false;
-                for (const QLabel* one : m_window->workspace().views().side->findChildren<QLabel*>())
-                    said = said || one->toolTip().contains(why);
-                QVERIFY2(said, label.constData());
+                QVERIFY2(rowOf(panel, QStringLiteral("Peak activation")).isEmpty(), label.constData());
+                QVERIFY2(panel.contains(QStringLiteral("Activations are unknown: ") + why), label.constData());
             }
             if (view->run->info.stages > 0) {
                 QCOMPARE(m_window->workspace().views().side->headline(), texts.of(QStringLiteral("bubble_fraction")));

@@ -242,6 +242,13 @@ void TestWidgetBasics::bytesAndPercents()
     QCOMPARE(bytesText(100), QStringLiteral("100 B"));
     QCOMPARE(bytesText(3 * activationShare, Units{1, activationShare}), QStringLiteral("3 microbatches"));
     QCOMPARE(percentText(0.15), QStringLiteral("15.0 %"));
+    // one form of large numbers, that of counts
+    const Units shares{rankShare, activationShare};
+    QCOMPARE(durationText(9999 * rankShare, shares), QStringLiteral("9999 units"));
+    QCOMPARE(durationText(12'297 * rankShare, shares), QStringLiteral("12,297 units"));
+    QCOMPARE(durationText(-16'342'501 * rankShare - rankShare / 4, shares), QString::fromUtf8("−16,342,501 units"));
+    QCOMPARE(unitsText(12'297.5, 1), QStringLiteral("12,297.5 units"));
+    QCOMPARE(bytesText(64'512 * activationShare, shares), QStringLiteral("64,512 microbatches"));
     QCOMPARE(signedFixed(-0.04, 1), QStringLiteral("0.0"));
     QCOMPARE(signedFixed(1.5, 1), QStringLiteral("+1.5"));
     QCOMPARE(signedDurationText(-1'000'000), QStringLiteral("\u22121.00 ms"));

@@ -222,7 +222,7 @@ void SidePanel::fillSchedule()
     }
     m_schedule->addRow(u"Name"_s, scheduleTitle(info.scheduleName),
                        shownTip(QString::fromStdString(info.scheduleName)));
-    m_schedule->addRow(u"Stages × microbatches"_s, u"%1 × %2"_s.arg(info.stages).arg(info.microbatches),
+    m_schedule->addRow(u"Stages × microbatches"_s, u"%L1 × %L2"_s.arg(info.stages).arg(info.microbatches),
                        u"%1 ranks, stages on each: %2"_s.arg(info.ranks).arg(chunks));
     if (filtered())
         m_schedule->addRow(u"Range time"_s, shownFigure(figure("makespan"), m_units), figureMeaning("makespan"));

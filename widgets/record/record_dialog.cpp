@@ -678,6 +678,8 @@ void RecordDialog::showDevice(const Setup& s)
     m_sharingMeaning->setVisible(gpu && !s.torch());
     int needed = layout()->totalHeightForWidth(width()); // texts are of several lines
     if (const QScreen* at = screen()) needed = std::min(needed, at->availableGeometry().height());
+    // its fields scroll: it needs no more than the window that it is over
+    if (parentWidget() != nullptr) needed = std::min(needed, std::max(600, parentWidget()->window()->height()));
     if (needed > height()) resize(width(), needed);
 }
 

@@ -157,7 +157,10 @@ void Legend::paintTo(QPainter& p, const QRectF& rect, const Theme& theme) const
     std::vector<std::size_t> starts =
         rect.height() >= heightFor(rect.width()) ? lineStarts(rect.width()) : std::vector<std::size_t>{0};
     const bool single = starts.size() == 1;
-    double x = rect.left() + (single ? gutterFor(rect.width()) : lineLeft);
+    // one line starts where the plot does, if that leaves room for all
+    const double gaps = leastGap * static_cast<double>(std::max<std::size_t>(1, m_entries.size()) - 1);
+    const bool below = single && gutterFor(rect.width()) + whole + gaps <= rect.width();
+    double x = rect.left() + (below ? gutterFor(rect.width()) : lineLeft);
     const double room = rect.right() - x - whole;
     const double gap = !single || m_entries.size() < 2
                            ? 18

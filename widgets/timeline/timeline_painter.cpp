@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include <QCoreApplication>
 #include <QFontMetricsF>
@@ -167,17 +168,27 @@ void paintRuler(const Frame& f)
     const QColor major = f.theme.faint, minor = f.theme.separator;
     const auto textOf = [&](const ShownTick& tick) { return fixed(static_cast<double>(tick.shown) / scale, decimals); };
     // Labels at every first, second, fifth or tenth of the ticks: as many as fit, and none drops out of the row.
-    double widest = 0;
+    double widest = 0, named = 0; // named: the first one with the unit behind it
     bool first = true;
     for (const ShownTick& tick : ticks) {
         if (!tick.major) continue;
-        widest = std::max(widest, metrics.horizontalAdvance(first ? textOf(tick) + name : textOf(tick)));
-        first = false;
+        widest = std::max(widest, metrics.horizontalAdvance(textOf(tick)));
+        if (std::exchange(first, false)) named = metrics.horizontalAdvance(textOf(tick) + name);
     }
     const double apart = scene.axis.degenerate() ? 1 : static_cast<double>(step) / scene.axis.nanosPerPixel();
     Nanos each = 1;
     for (const Nanos more : {2, 5, 10})
         if (static_cast<double>(each) * apart < widest + 6) each = more;
+    if (static_cast<double>(each) * apart < named + 6) {
+        const QString behind = u", "_s + name.trimmed();
+        const QRectF room(titleEnd, 0, metrics.horizontalAdvance(behind), rulerHeight);
+        if (room.right() + 6 < gutter.right - metrics.horizontalAdvance(busy)) { // the title has the unit
+            p.drawText(room, Qt::AlignVCenter | Qt::AlignLeft, behind);
+            name.clear();
+        } else {
+            each *= 2;
+        }
+    }
     first = true;
     const std::vector<QRectF> flags = paintStepFlags(f);
     double labelEnd = 0;
