@@ -229,7 +229,8 @@ void ExploreTable::fitNames()
     int figures = 0;
     for (int i = ExploreModel::StepTime; i < ExploreModel::Note; ++i) figures += columnWidth(i);
     m_fitting = true;
-    setColumnWidth(ExploreModel::Schedule, std::clamp(viewport()->width() - figures - shortNote, shortName,
+    // names before notes, which scroll
+    setColumnWidth(ExploreModel::Schedule, std::clamp(viewport()->width() - figures, shortName,
                                                       std::max(shortName, sizeHintForColumn(ExploreModel::Schedule))));
     m_fitting = false;
 }

@@ -346,13 +346,17 @@ void paintTicks(QPainter& p, const MemoryScene& scene, const Theme& theme, int i
         return;
     }
     const NumberScale unit = byteUnit(place.top, scene.units);
-    for (const Bytes tick : memoryTicks(place.top, plot.height(), 14, scene.units)) {
+    const std::vector<Bytes> ticks = memoryTicks(place.top, plot.height(), 14, scene.units);
+    // of a low chart the upper one: the zero would touch it
+    const bool low = ticks.size() == 2 && scene.y(index, 0) - scene.y(index, ticks.back()) < 18;
+    for (const Bytes tick : ticks) {
         const double value = static_cast<double>(tick) / unit.size;
         if (tick != 0 && value < 0.005) continue; // nothing is held: no second zero
         label(std::round(scene.y(index, tick)),
-              fixed(value, value == std::floor(value)             ? 0
-                           : value * 10 == std::floor(value * 10) ? 1
-                                                                  : 2),
+              low && tick == 0 ? QString()
+                               : fixed(value, value == std::floor(value)             ? 0
+                                              : value * 10 == std::floor(value * 10) ? 1
+                                                                                     : 2),
               tick == 0);
     }
 }
