@@ -24,7 +24,7 @@ struct StepPart {
 constexpr std::array stepParts{
     StepPart{"compute_ns", "compute", &StepParts::compute, PlotHue::Forward},
     StepPart{"recompute_ns", "recompute", &StepParts::recompute, PlotHue::Backward},
-    StepPart{"bubble_ns", "bubble", &StepParts::bubble, PlotHue::Idle},
+    StepPart{"bubble_ns", "bubble", &StepParts::bubble, PlotHue::IdleHatch},
     StepPart{"tensor_ns", "tensor", &StepParts::tensor, PlotHue::Communication},
     StepPart{"messages_ns", "pipeline", &StepParts::messages, PlotHue::Delay},
     StepPart{"data_ns", "data", &StepParts::data, PlotHue::Weight},
@@ -225,32 +225,30 @@ std::string WaysAnswer::command(std::size_t way) const
 SurveyTable waysTable(const WaysAnswer& answer)
 {
     SurveyTable table{"ways", fmt::format("Ways to divide {}", answer.question.layout.model.name), {}, {}};
+    const double cap = answer.question.layout.cluster.memory;
     table.columns = {{"place", "#", ColumnKind::Whole},
                      {"way", "Way", ColumnKind::Text, "Tensor, pipeline, chunks, replicas, microbatch, recomputation."},
-                     {"step_ns", "Step", ColumnKind::Time, "In closed form."}};
+                     {"step_ns", "Step", ColumnKind::Time, "In closed form."},
+                     {"schedule", "Best schedule", ColumnKind::Text, "Of those whose own peak fits."},
+                     {"simulated_ns", "Its step", ColumnKind::Time, "Simulated, with gradients and optimizer."},
+                     {"of_cap", "Of the cap", ColumnKind::Share, "State and activations of the fullest device."},
+                     {"why", "Why not the first", ColumnKind::Text, "The part of the step that costs most more."}};
     for (const StepPart& part : stepParts) table.columns.push_back({part.key, part.title, ColumnKind::Time});
-    for (TableColumn column : {TableColumn{"state_bytes", "State", ColumnKind::Size},
-                               TableColumn{"activation_bytes", "Activations", ColumnKind::Size},
-                               TableColumn{"of_cap", "Of the cap", ColumnKind::Share},
-                               TableColumn{"schedule", "Best schedule", ColumnKind::Text},
-                               TableColumn{"simulated_ns", "Its step", ColumnKind::Time},
-                               TableColumn{"why", "Why not the first", ColumnKind::Text}})
-        table.columns.push_back(std::move(column));
+    table.columns.push_back({"state_bytes", "State", ColumnKind::Size});
+    table.columns.push_back({"activation_bytes", "Activations", ColumnKind::Size});
     for (std::size_t i = 0; i < answer.shown.size(); ++i) {
         const LayoutCandidate& one = answer.shown[i];
         const auto& step = answer.simulated[i];
+        const bool tried = static_cast<int>(i) < answer.question.tried && one.fits;
         TableRow row{static_cast<std::int64_t>(i + 1), toText(one.way), nanosOf(one.step.sum())};
+        row.emplace_back(std::string(step ? step->schedule : tried ? "no schedule fits" : "not simulated"));
+        row.emplace_back(step ? TableCell(nanosOf(step->seconds)) : TableCell());
+        row.emplace_back(one.memory.sum() / cap);
+        row.emplace_back(one.fits ? whyItLoses(one, answer.shown.front())
+                                  : fmt::format("lacks {}", gigabytes(one.memory.sum() - cap)));
         for (const StepPart& part : stepParts) row.emplace_back(nanosOf(one.step.*part.place));
         row.emplace_back(static_cast<std::int64_t>(std::llround(one.memory.state)));
         row.emplace_back(static_cast<std::int64_t>(std::llround(one.memory.activations)));
-        row.emplace_back(one.memory.sum() / answer.question.layout.cluster.memory);
-        row.emplace_back(step                                                      ? step->schedule
-                         : static_cast<int>(i) < answer.question.tried && one.fits ? std::string("no schedule fits")
-                                                                                   : std::string("not simulated"));
-        row.emplace_back(step ? TableCell(nanosOf(step->seconds)) : TableCell());
-        row.emplace_back(
-            one.fits ? whyItLoses(one, answer.shown.front())
-                     : fmt::format("lacks {}", gigabytes(one.memory.sum() - answer.question.layout.cluster.memory)));
         table.rows.push_back(std::move(row));
     }
     table.sentence = answer.sentence();
@@ -316,7 +314,7 @@ Plot waysMemory(const WaysAnswer& answer)
         most = std::max(most, memory.sum());
     }
     plot.up.most = most * 1.08;
-    plot.rules.push_back({cap, false, "cap " + gigabytes(cap)});
+    plot.rules.push_back({cap, false, "cap " + formatBytes(std::llround(cap))});
     plot.series = {std::move(state), std::move(activations)};
     nameWays(plot, answer);
     return plot;

@@ -15,6 +15,7 @@
 #include "app/ui/workspace/offers.h"
 #include "app/ui/workspace/workspace.h"
 #include "schedules/execute/simulate.h"
+#include "traces/store/run_file.h"
 #include "widgets/table_copy.h"
 #include "widgets/timeline/timeline_view.h"
 #include "window_fixture.h"
@@ -434,6 +435,119 @@ private slots:
             QVERIFY(text.contains(state->caption().toUtf8()));
             QVERIFY(text.contains(topic == StateTopic::Cuts ? "Computed: gpt-6.2b" : "Simulated: gpt-6.2b"));
         }
+    }
+
+    // The page Choose: ways by bar, row and cell; why one loses and the commands; pins; what can't be asked; saving.
+    void waysAreChosenAndPinned()
+    {
+        WindowFixture fixture;
+        MainWindow window;
+        ExploreView* view = shown(window, {1600, 1000});
+        QVERIFY(view != nullptr);
+        view->setShowsWays(true);
+        ChooseView* page = view->ways();
+        page->setField("model", QStringLiteral("gpt3-1.3b"));
+        page->setField("cluster", QStringLiteral("8@a100:memory=20GB"));
+        page->setField("samples", QStringLiteral("32"));
+        page->setField("tried", QStringLiteral("2"));
+        QVERIFY(settle(window));
+        QVERIFY(page->form()->isVisibleTo(view));
+        QVERIFY(!view->form()->isVisibleTo(view) && !view->table()->isVisibleTo(view));
+        auto answer = page->answer();
+        QVERIFY(answer != nullptr);
+        const auto asked = waysSurvey(*page->question());
+        QVERIFY(asked.has_value());
+        QCOMPARE(answer->all.candidates.size(), asked->all.candidates.size());
+        QVERIFY(answer->fits() && answer->simulated[0].has_value() && !answer->simulated[2].has_value());
+        QCOMPARE(answer->simulated[0]->seconds, asked->simulated[0]->seconds);
+        QCOMPARE(page->time()->items(), static_cast<int>(answer->shown.size()));
+        QCOMPARE(page->table()->model()->rowCount(), static_cast<int>(answer->shown.size()));
+
+        // bars and rows choose the same way, also sorted
+        QCOMPARE(page->chosen(), 0);
+        QTest::mouseClick(page->memory(), Qt::LeftButton, {},
+                          page->memory()->itemRect(page->memory()->itemOf(3)).center().toPoint());
+        QCOMPARE(page->chosen(), 3);
+        QCOMPARE(page->time()->idOf(page->time()->chosen()), 3);
+        QVERIFY(page->said().startsWith("4. ") && page->said().contains("loses to the first by"));
+        QCOMPARE(page->table()->selectionModel()->selectedRows().front().row(), 3);
+        page->table()->sortByColumn(0, Qt::DescendingOrder);
+        page->table()->selectRow(0);
+        QCOMPARE(page->chosen(), static_cast<int>(answer->shown.size()) - 1);
+        page->choose(3);
+        QVERIFY(page->command().startsWith("stagewright choose --model gpt3-1.3b --cluster 8@a100:memory=20GB "));
+
+        // pinned by a button and by a cell of the map, and free again
+        const Parallelism way = answer->shown[3].way;
+        QTest::mouseClick(page->pinButton(), Qt::LeftButton);
+        QVERIFY(settle(window));
+        for (const LayoutCandidate& one : page->answer()->all.candidates)
+            QVERIFY(one.way.tensor == way.tensor && one.way.pipeline == way.pipeline);
+        QCOMPARE(page->degrees()->items(), 1);
+        QTest::mouseClick(page->freeButton(), Qt::LeftButton);
+        QVERIFY(settle(window));
+        QCOMPARE(page->answer()->all.candidates.size(), answer->all.candidates.size());
+        const int cell = page->degrees()->items() - 1;
+        QTest::mouseDClick(page->degrees(), Qt::LeftButton, {}, page->degrees()->itemRect(cell).center().toPoint());
+        QVERIFY(settle(window));
+        QCOMPARE(page->degrees()->items(), 1);
+        QVERIFY(page->answer()->question.pinned.starts_with("t="));
+
+        // nothing fits; what can't be asked
+        page->setField("cluster", QStringLiteral("8@a100:memory=1MB"));
+        QVERIFY(settle(window));
+        QVERIFY(!page->answer()->fits());
+        QVERIFY(page->said().contains("It lacks"));
+        page->setField("cluster", QStringLiteral("8@b900"));
+        QVERIFY(settle(window));
+        QVERIFY(page->answer() == nullptr);
+        QVERIFY(page->time()->plot().nothing.find("cluster: unknown device 'b900'") != std::string::npos);
+        QVERIFY(!page->pinButton()->isEnabled());
+
+        // the pipeline of a way as a run, and the picture
+        page->setField("cluster", QStringLiteral("8@a100"));
+        page->setField("pin", QStringLiteral("p=4"));
+        QVERIFY(settle(window));
+        auto* explorer = window.workspace().feature<ExplorerController>();
+        const QString path = fixture.dir.filePath("way.stagewright");
+        bool done = false;
+        explorer->saveWayAsRun(0, path, [&](const Result<void>& saved) { done = saved.has_value(); });
+        QVERIFY(QTest::qWaitFor([&] { return done; }, 60000));
+        auto file = RunFile::open(path.toStdString(), OpenMode::Read);
+        QVERIFY(file.has_value());
+        const auto runs = (*file)->runs().value();
+        QCOMPARE(runs.size(), std::size_t{1});
+        QCOMPARE((*file)->read(runs[0].id).value().timeline->ranks(), 4);
+        const QString svg = fixture.dir.filePath("ways.svg");
+        QVERIFY(explorer->writePicture(ExplorePlot::Choose, svg).has_value());
+        QFile picture(svg);
+        QVERIFY(picture.open(QIODevice::ReadOnly));
+        const QByteArray text = picture.readAll();
+        QVERIFY(text.contains("Computed for gpt3-1.3b") && text.contains("activations"));
+    }
+
+    // Simulating ways can be cancelled: the closed form stays.
+    void simulatingWaysCanBeCancelled()
+    {
+        WindowFixture fixture;
+        MainWindow window;
+        ExploreView* view = shown(window, {1400, 900});
+        QVERIFY(view != nullptr);
+        view->setShowsWays(true);
+        ChooseView* page = view->ways();
+        page->setField("pin", {});
+        page->setField("model", QStringLiteral("gpt3-175b"));
+        page->setField("cluster", QStringLiteral("512@a100"));
+        page->setField("samples", QStringLiteral("4096"));
+        page->setField("tried", QStringLiteral("40"));
+        page->setField("ways", QStringLiteral("40"));
+        const auto mine = [&] { return page->answer() != nullptr && page->answer()->question.layout.samples == 4096; };
+        QVERIFY(QTest::qWaitFor(mine, 60000));
+        emit view->cancelAsked();
+        QVERIFY(settle(window));
+        QVERIFY(mine());
+        QVERIFY(std::none_of(page->answer()->simulated.begin(), page->answer()->simulated.end(),
+                             [](const auto& step) { return step.has_value(); }));
     }
 
     // `stagewright explore` prints what the window shows for the same question.

@@ -57,19 +57,19 @@ ChooseView::ChooseView(QWidget* parent) : QWidget(parent)
     auto* column = new QVBoxLayout(this);
     column->setContentsMargins(8, 6, 8, 6);
     column->setSpacing(6);
-    auto* form = new QGridLayout;
-    form->setHorizontalSpacing(8);
-    form->setVerticalSpacing(2);
-    int at = 0;
+    m_form = new QWidget(this);
+    auto* form = new QVBoxLayout(m_form);
+    form->setContentsMargins(0, 0, 0, 0);
+    form->setSpacing(3);
     for (const SurveyField& field : chooseSurvey().fields()) {
-        m_fields.push_back(makeSurveyControl(field, this, [this] { emit questionChanged(); }));
-        const SurveyControl& control = m_fields.back();
-        form->addWidget(control.label, at / 4 * 2, at % 4);
-        form->addWidget(control.widget, at / 4 * 2 + 1, at % 4);
-        form->setColumnStretch(at % 4, 1);
-        ++at;
+        m_fields.push_back(makeSurveyControl(field, m_form, [this] { emit questionChanged(); }));
+        form->addWidget(m_fields.back().label);
+        form->addWidget(m_fields.back().widget);
+        form->addSpacing(3);
     }
-    column->addLayout(form);
+    m_free = new QPushButton(u"Free all"_s, m_form);
+    m_free->setToolTip(u"Nothing is pinned"_s);
+    form->addWidget(m_free);
     m_setup = makeLabel({}, "secondary", this, true);
     m_setup->setObjectName(u"waysSetup"_s);
     m_setup->setWordWrap(true);
@@ -141,12 +141,10 @@ ChooseView::ChooseView(QWidget* parent) : QWidget(parent)
     m_pin->setToolTip(
         u"Only ways with as many devices a layer and stages as the chosen one. A cell of the map does the "
         "same with a double click or Enter."_s);
-    m_free = new QPushButton(u"Free all"_s, this);
-    m_free->setToolTip(u"Nothing is pinned"_s);
     m_open = new QPushButton(u"Save as run…"_s, this);
     m_open->setToolTip(u"Simulates the chosen way's pipeline under its best schedule, adds it to a run file, and opens "
                        "that. Simulated only: ways with t > 1 can't be trained here."_s);
-    for (QPushButton* button : {m_pin, m_free, m_open}) buttons->addWidget(button);
+    for (QPushButton* button : {m_pin, m_open}) buttons->addWidget(button);
     buttons->addStretch();
     column->addLayout(buttons);
 
@@ -198,7 +196,9 @@ void ChooseView::setAnswer(std::shared_ptr<const WaysAnswer> answer)
 {
     m_answer = std::move(answer);
     m_setup->setText(qtText(m_answer->setup() + " " + m_answer->sentence()));
-    m_time->setPlot(waysTime(*m_answer));
+    Plot time = waysTime(*m_answer);
+    time.saysChoice = false; // it is below the rows
+    m_time->setPlot(std::move(time));
     m_memory->setPlot(waysMemory(*m_answer));
     m_degrees->setPlot(waysDegrees(*m_answer));
     showTable();

@@ -24,6 +24,7 @@ class ChooseView : public QWidget {
     Q_OBJECT
 public:
     explicit ChooseView(QWidget* parent = nullptr);
+    QWidget* form() { return m_form; } // its fields, to be put beside it
     // A usage error names the field.
     Result<WaysQuestion> question() const;
     void setAnswer(std::shared_ptr<const WaysAnswer> answer); // keeps the chosen way by its place
@@ -56,6 +57,7 @@ private:
     void showTable();
     void showChoice();
 
+    QWidget* m_form;
     std::vector<SurveyControl> m_fields;
     PlotWidget* m_time;
     PlotWidget* m_memory;

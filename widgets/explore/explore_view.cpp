@@ -113,6 +113,9 @@ QWidget* ExploreView::buildLeft()
     column->addLayout(head);
     m_form = new ExploreForm(left);
     column->addWidget(m_form);
+    m_ways = new ChooseView; // its fields are here, itself in the centre
+    column->addWidget(m_ways->form());
+    m_ways->form()->hide();
     m_miniature = new Miniature(left);
     column->addWidget(m_miniature);
     m_open = new QPushButton(u"Open on the timeline"_s, left);
@@ -232,7 +235,6 @@ QWidget* ExploreView::buildCentre()
     m_state = new StateView;
     m_pages->addTab(m_state, u"State"_s);
     m_pages->setTabToolTip(1, u"What replicas that share a model's state need and take"_s);
-    m_ways = new ChooseView;
     m_pages->addTab(m_ways, u"Choose"_s);
     m_pages->setTabToolTip(2, sentence((*findSurvey("choose"))->summary));
     // its rows are the first page's
@@ -240,6 +242,7 @@ QWidget* ExploreView::buildCentre()
             [this] { m_table->parentWidget()->setVisible(!showsState() && !showsWays()); });
     // of one pipeline's shape
     const auto showForm = [this] {
+        m_ways->form()->setVisible(showsWays());
         m_form->setVisible(!showsWays() && (!showsState() || m_state->topic() == StateTopic::Stages));
         for (QWidget* of :
              {static_cast<QWidget*>(m_miniature), static_cast<QWidget*>(m_open), static_cast<QWidget*>(m_save)})
