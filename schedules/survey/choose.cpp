@@ -26,7 +26,7 @@ constexpr std::array stepParts{
     StepPart{"recompute_ns", "recompute", &StepParts::recompute, PlotHue::Backward},
     StepPart{"bubble_ns", "bubble", &StepParts::bubble, PlotHue::IdleHatch},
     StepPart{"tensor_ns", "tensor", &StepParts::tensor, PlotHue::Communication},
-    StepPart{"messages_ns", "pipeline", &StepParts::messages, PlotHue::Delay},
+    StepPart{"messages_ns", "pipeline", &StepParts::messages, PlotHue::Memory},
     StepPart{"data_ns", "data", &StepParts::data, PlotHue::Weight},
     StepPart{"optimizer_ns", "optimizer", &StepParts::optimizer, PlotHue::Optimizer},
 };
@@ -194,6 +194,12 @@ std::string WaysAnswer::sentence() const
                            gigabytes(question.layout.cluster.memory), toText(best.way), gigabytes(best.memory.sum()),
                            gigabytes(best.memory.state), gigabytes(best.memory.activations));
     std::string out = fmt::format("{} is fastest with {}.", toText(best.way), timeText(best.step.sum()));
+    std::size_t quickest = 0; // of those simulated
+    for (std::size_t i = 0; i < simulated.size(); ++i)
+        if (simulated[i] && (!simulated[quickest] || simulated[i]->seconds < simulated[quickest]->seconds)) quickest = i;
+    if (simulated[quickest])
+        out += fmt::format(" Of those simulated {} is: {} with {}.", toText(shown[quickest].way),
+                           timeText(simulated[quickest]->seconds), simulated[quickest]->schedule);
     if (fewer)
         out += fmt::format(" Fewer devices are faster: {} of them take {} with {}.", fewer->way.devices(),
                            timeText(fewer->step.sum()), toText(fewer->way));

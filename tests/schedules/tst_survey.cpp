@@ -7,6 +7,7 @@
 #include "schedules/execute/simulate.h"
 #include "schedules/library/registry.h"
 #include "schedules/survey/heat.h"
+#include "schedules/survey/levels.h"
 #include "schedules/survey/memory.h"
 #include "schedules/survey/partial.h"
 #include "schedules/survey/state.h"
@@ -93,6 +94,42 @@ private slots:
             QVERIFY(!answer->complete);
             QVERIFY(answer->tables.front().rows.empty());
         }
+    }
+
+    // Places by formula, units, costs and messages; what changes them.
+    void levelsSayWhatChangesPlaces()
+    {
+        ExploreQuestion question;
+        question.ranks = 4;
+        question.microbatches = 8;
+        question.latency = 0.5;
+        question.inputGrad = 1.5;
+        const auto answer = levelsSurvey(question, {"gpipe", "1f1b", "interleaved-1f1b", "zb-h1", "zbv"});
+        QVERIFY(answer.complete);
+        QCOMPARE(answer.rows.size(), std::size_t{5});
+        const auto of = [&](const char* name) {
+            return *std::find_if(answer.rows.begin(), answer.rows.end(),
+                                 [&](const LevelRow& row) { return row.schedule == name; });
+        };
+        // formula and simulation at unit costs are the same: 1F1B (m + p − 1) × 3
+        QCOMPARE(*of("1f1b").step[0], 33.0);
+        QCOMPARE(*of("1f1b").step[1], 33.0);
+        QCOMPARE(of("1f1b").place[1], of("gpipe").place[1]);
+        QVERIFY(*of("1f1b").step[3] > *of("gpipe").step[3]); // with messages GPipe waits less
+        QVERIFY(std::any_of(answer.flips.begin(), answer.flips.end(),
+                            [](const std::string& flip) { return flip.find("messages add") != std::string::npos; }));
+        for (std::size_t level = 1; level < truthLevelCount; ++level) {
+            int first = 0;
+            for (const LevelRow& row : answer.rows) first += row.place[level] == 1 ? 1 : 0;
+            QVERIFY(first >= 1);
+        }
+        QVERIFY(std::is_sorted(answer.rows.begin(), answer.rows.end(),
+                               [](const LevelRow& a, const LevelRow& b) { return *a.step[3] < *b.step[3]; }));
+        question.latency = 0;
+        question.inputGrad = 1;
+        const auto same = levelsSurvey(question, {"1f1b", "zb-h1"});
+        QVERIFY(same.flips.empty());
+        QVERIFY(levelsTable(same).sentence.find("No two") == 0);
     }
 
     void valuesOutOfRangeAreRefused()
