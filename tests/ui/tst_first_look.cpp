@@ -138,6 +138,8 @@ private slots:
     void runsToLookAtShipWithTheProgram()
     {
         qputenv("XDG_DATA_HOME", m_fixture->dir.path().toUtf8());
+        m_window = std::make_unique<MainWindow>();
+        QVERIFY(WindowFixture::show(*m_window));
         QPushButton* look = nullptr;
         for (QPushButton* button : m_window->findChildren<QPushButton*>())
             if (button->isVisible() && button->text().startsWith(QStringLiteral("Look at recorded runs")))
@@ -153,7 +155,7 @@ private slots:
         for (const RunRef& ref : refs) {
             const RunInfo* info = m_window->workspace().runs()->info(ref);
             QVERIFY(info->ranks == 4 && info->microbatches == 8 && info->steps >= 3);
-            names << QString::fromStdString(info->schedule);
+            names << QString::fromStdString(info->scheduleName);
         }
         QCOMPARE(names, (QStringList{"gpipe", "1f1b", "zb-h1"}));
         QVERIFY(m_window->workspace().shown().view()->run->info.provenance == Provenance::Measured);
@@ -164,8 +166,8 @@ private slots:
     // A recording, an edit to recover and a message are cards over the views: the canvas stays where it is.
     void barsDoNotMoveTheCanvas()
     {
-        m_window->workspace().feature<FileOpening>()->openFiles({m_fixture->file("still.stagewright", {"1f1b"})});
-        QVERIFY(WindowFixture::settle(*m_window));
+        m_window = std::make_unique<MainWindow>();
+        QVERIFY(WindowFixture::open(*m_window, {m_fixture->file("still.stagewright", {"1f1b"})}));
         const TimelineView* view = m_window->workspace().views().timeline;
         const QRect before(view->mapTo(m_window.get(), QPoint()), view->size());
         Banner* banner = m_window->workspace().banner();

@@ -100,9 +100,8 @@ private slots:
         QVERIFY(inView(0));
         QVERIFY(!inView(20));
         view->setScrollTop(view->scene().rowTop(view->scene().rowOf(0, 20)) - view->scene().rowTop(0) + 1);
-        const int top = view->scene()
-                            .rankOf(view->scene().place(view->scene().rowUnder(view->scene().scrolledRect().top() + 1)))
-                            .rank;
+        const int row = view->scene().nearestRow(view->scene().scrolledRect().top() + 1);
+        const int top = view->scene().rankOf(view->scene().place(row)).rank;
         QVERIFY(top >= 15);
         QVERIFY2(inView(top), qPrintable(QString::number(top)));
         const SpanId chosen = WindowFixture::spanOf(*view->panels().front()->timeline, "3F0");
@@ -159,6 +158,7 @@ private slots:
         TimelineView* view = m_window->workspace().views().timeline;
         const SpanId op = WindowFixture::spanOf(*view->panels().front()->timeline, "1F2");
         const auto hover = [&] {
+            QTest::mouseMove(view, QPoint(3, 3)); // a pointer that stays tells nothing
             QTest::mouseMove(view, view->rectOf({0, op})->center().toPoint());
             return QTest::qWaitFor(
                 [&] {

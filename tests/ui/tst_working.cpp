@@ -162,9 +162,8 @@ private slots:
     }
 
     // What users type, and what they mean: among the first three, and what is open and possible first.
-    void paletteFindsWhatUsersType_data()
+    void paletteFindsWhatUsersType()
     {
-        QTest::addColumn<QString>("means");
         const std::pair<const char*, const char*> phrases[] = {
             // sixteen that were typed while the window was tried
             {"memory limit", "memoryBudget"},
@@ -233,7 +232,7 @@ private slots:
             {"go back", "back"},
             {"search op", "find"},
             {"annotate", "addNote"},
-            {"bookmark", "addNote"},
+            {"bookmark", "bookmarkSet1"},
             {"comment", "addNote"},
             {"drag ops", "editMode"},
             {"reorder", "editMode"},
@@ -252,22 +251,21 @@ private slots:
             {"slower network", "whatIf"},
             {"how do i export a picture", "exportPicture"},
         };
-        for (const auto& [phrase, means] : phrases)
-            QTest::newRow(phrase) << QStringLiteral("action:") + QLatin1String(means);
         QVERIFY(std::size(phrases) >= 76);
-    }
-    void paletteFindsWhatUsersType()
-    {
-        QFETCH(QString, means);
-        if (m_window->workspace().runs()->refs().empty()) QVERIFY(!open({"1f1b", "zb-h1"}).isEmpty());
+        QVERIFY(!open({"1f1b", "zb-h1"}).isEmpty());
         CommandPalette* palette = m_window->workspace().feature<PaletteController>()->open();
         QVERIFY(palette != nullptr);
-        palette->field()->setText(QString::fromUtf8(QTest::currentDataTag()));
-        QStringList first;
-        for (int row = 0; row < std::min(3, palette->model()->rowCount()); ++row)
-            first << palette->model()->entry(row)->id;
+        QStringList missed;
+        for (const auto& [phrase, means] : phrases) {
+            palette->field()->setText(QString::fromUtf8(phrase));
+            QStringList first;
+            for (int row = 0; row < std::min(3, palette->model()->rowCount()); ++row)
+                first << palette->model()->entry(row)->id;
+            if (!first.contains(QStringLiteral("action:") + QLatin1String(means)))
+                missed << QStringLiteral("%1: %2").arg(QLatin1String(phrase), first.join(QStringLiteral(", ")));
+        }
         palette->close();
-        QVERIFY2(first.contains(means), qPrintable(first.join(QStringLiteral(", "))));
+        QVERIFY2(missed.isEmpty(), qPrintable(missed.join(QLatin1Char('\n'))));
     }
     // Words are ANDed, and letters in order count only where no words are found.
     void paletteTakesEveryWord()

@@ -254,7 +254,7 @@ private slots:
         LanesView shown(run);
         const QString kernel = shown.view.cardOf({0, run.of("void cutlass::gemm_bf16<128>(int)")}).plain();
         for (const char* part : {"gemm_bf16 · rank 0", "Class: Matrix product", "Stream: stream 7",
-                                 "Launched by: forward 3", "Launched before its start: 40"})
+                                 "Launched by: forward 3", "Launch delay: 40"})
             QVERIFY2(kernel.contains(QString::fromUtf8(part)), qPrintable(kernel));
         const QString range = shown.view.cardOf({0, run.of("layer 1")}).plain();
         QVERIFY2(range.contains(QStringLiteral("On: thread 11")), qPrintable(range));

@@ -229,7 +229,9 @@ void EditPanel::refresh()
     const Op* first = m_chosen.empty() ? nullptr : opAt(shown, m_chosen.front());
     if (first != nullptr && m_chosen.size() == 1)
         m_op->addRow(QString::fromStdString(toText(*first)),
-                     u"rank %1, place %2"_s.arg(m_chosen.front().rank).arg(m_chosen.front().position));
+                     u"rank %1, op %2 of %3"_s.arg(m_chosen.front().rank)
+                         .arg(m_chosen.front().position + 1)
+                         .arg(shown.order[static_cast<std::size_t>(m_chosen.front().rank)].size()));
     else if (first != nullptr)
         m_op->addRow(countText(static_cast<qint64>(m_chosen.size()), u"1 op"_s, u"%L1 ops"_s),
                      QString::fromStdString(toText(*first)) + u" …"_s,

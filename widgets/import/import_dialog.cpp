@@ -261,6 +261,7 @@ ImportQuestion ImportDialog::question() const
 
 void ImportDialog::setTraces(const QStringList& words)
 {
+    m_given = !words.isEmpty();
     m_words->setPlainText(words.join(u'\n'));
     if (m_later.isActive()) {
         m_later.stop();
@@ -463,6 +464,7 @@ void ImportDialog::check()
                                                           m_runs, m_target, m_chooseTarget})
         field->setEnabled(!m_storing);
     m_import->setEnabled(m_reading && !m_storing && !chosen().empty() && !target().isEmpty());
+    if (m_import->isEnabled() && std::exchange(m_given, false)) m_import->setFocus(); // Return imports
     const QStringList words = question().words;
     const bool schedules = !words.isEmpty() && std::all_of(words.begin(), words.end(), [](const QString& word) {
         return holdsOrder(word.toStdString()) && QFileInfo(word).isFile();

@@ -94,6 +94,7 @@ private:
     std::shared_ptr<Cell> m_cell;
     Job m_job; // reading
     QTimer m_later, m_poll;
+    bool m_given = false;       // the traces were not typed: once they are read, Import has the keys
     bool m_targetTyped = false; // otherwise it follows the traces
     bool m_storing = false;
 };

@@ -100,7 +100,7 @@ void SidePanel::describeSpan(SpanId id)
     m_selection->addRow(u"Duration"_s, durationText(span.duration(), m_units),
                         u"From start to end on the run's clock."_s);
     if (timeline.hasCpuTime() && timeline.cpuTime(id) >= 0)
-        m_selection->addRow(u"Processor time"_s, durationText(timeline.cpuTime(id), m_units),
+        m_selection->addRow(u"CPU time"_s, durationText(timeline.cpuTime(id), m_units),
                             u"Time its thread ran on a processor."_s);
 
     if (op)

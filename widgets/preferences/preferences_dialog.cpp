@@ -75,7 +75,7 @@ PreferencesDialog::PreferencesDialog(QWidget* parent) : QDialog(parent)
 
     QGridLayout* looks = section(layout, u"Appearance"_s, general);
     m_theme = new QComboBox(this);
-    m_theme->addItems({u"Follow system"_s, u"Light"_s, u"Dark"_s, u"High contrast"_s});
+    m_theme->addItems({u"Follow the system"_s, u"Light"_s, u"Dark"_s, u"High contrast"_s});
     addField(looks, u"Theme"_s, m_theme,
              u"Colours of the window. High contrast: text at 7:1 or more, fills and lines at 3:1 or more, on black."_s);
     m_hatch = new QComboBox(this);

@@ -167,7 +167,7 @@ CardText spanCard(const TimelinePanel& panel, SpanId span, const Theme& theme, C
         const LaunchSeen launch = launchOf(timeline, span);
         if (launch.by != noSpan) add(u"Launched by"_s, named(timeline.nameOf(timeline.spans()[launch.by])));
         if (launch.time)
-            add(u"Launched before its start"_s, durationText(s.start - *launch.time, panel.units));
+            add(u"Launch delay"_s, durationText(s.start - *launch.time, panel.units));
         else if (launch.by != noSpan && ownerOf(timeline, span) == launch.by)
             add(u"After its start"_s, durationText(s.start - timeline.spans()[launch.by].start, panel.units));
         for (const auto& [title, sizes] : launchShape(timeline, s)) add(title, sizes);

@@ -87,7 +87,8 @@ void ImportController::store()
         offer.message = u"%1 was imported without a schedule: %2"_s.arg(
             QString::fromStdString(info.name),
             first.notRebuilt.empty() ? u"no range is named like an op"_s : QString::fromStdString(first.notRebuilt));
-        offer.remedy = u"its lanes are imported; Analyse ▸ Make a pipeline of ranges names the ops"_s;
+        offer.remedy = u"its lanes can be seen; a pipeline of its ranges names the ops"_s;
+        offer.mapper = true;
     }
     m_stop.emplace();
     m_dialog->setStoring(true);
@@ -145,6 +146,9 @@ void ImportController::makeOffer()
         m_workspace.banner()->showQuestion(
             offer.message, offer.remedy, u"Compare with the plan"_s,
             [this, ref = offer.ref] { m_workspace.feature<PlanComparing>()->compareWithPlan(ref); });
+    else if (offer.mapper)
+        m_workspace.banner()->showQuestion(offer.message, offer.remedy, u"Make a pipeline of ranges"_s,
+                                           [this] { m_workspace.actions()["mapper"]->trigger(); });
     else if (!offer.message.isEmpty())
         m_workspace.banner()->showNote(offer.message + u"; "_s + offer.remedy);
 }

@@ -44,6 +44,7 @@ private:
         QString message;
         QString remedy;
         bool plan = false;
+        bool mapper = false;
     };
     void store();
     void show(const QString& target, const std::vector<qint64>& ids, Offer offer);

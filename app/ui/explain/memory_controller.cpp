@@ -116,7 +116,7 @@ MemoryController::MemoryController(Workspace& workspace) : Feature(workspace), m
     TimelineView* timeline = workspace.views().timeline;
     connect(timeline, &TimelineView::scrolled, view, [timeline, view] {
         const TimelineScene& scene = timeline->scene();
-        const int row = scene.rowUnder(scene.scrolledRect().top() + 1);
+        const int row = scene.nearestRow(scene.scrolledRect().top() + 1);
         if (row >= 0) view->showRank(scene.place(row).rankIndex, true);
     });
     connect(workspace.viewState(), &ViewState::selectionChanged, view, [timeline, view, state = workspace.viewState()] {

@@ -22,7 +22,7 @@ std::vector<ActionEntry> RunsListController::actionTable()
     return {
         item("renameRun", ActionGroup::FileKeep, u"Rena&me the run…"_s, {},
              u"Gives the run shown another name in its file"_s,
-             {.missing = u"A simulated run has no file: save a copy first."_s}),
+             {.at = 2000, .missing = u"Show a run of a file: a simulated run has none until a copy is saved."_s}),
         item("runsList", ActionGroup::ViewPanels, u"&Runs list"_s, "Ctrl+L", u"Files and their runs, at the left"_s,
              {.checkable = true}),
     };

@@ -10,6 +10,7 @@
 
 #include "schedules/base/result.h"
 #include "widgets/literals.h"
+#include "widgets/sentence.h"
 #include "widgets/style.h"
 
 namespace stagewright {
@@ -96,11 +97,8 @@ void Banner::present(const char* tone, const QString& message, const QString& re
     setProperty("tone", QString::fromLatin1(tone));
     style()->unpolish(this);
     style()->polish(this);
-    QString text = message;
-    if (!text.isEmpty()) text[0] = text[0].toUpper();
-    QString advice = remedy;
-    if (!advice.isEmpty()) advice[0] = advice[0].toUpper();
-    m_message->setText(text);
+    const QString advice = sentence(remedy);
+    m_message->setText(sentence(message)); // a name at its start stays as it is
     m_remedy->setText(advice);
     m_remedy->setVisible(!advice.isEmpty());
     m_about = m_context ? m_context() : About();
