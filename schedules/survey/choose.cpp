@@ -196,7 +196,8 @@ std::string WaysAnswer::sentence() const
     std::string out = fmt::format("{} is fastest with {}.", toText(best.way), timeText(best.step.sum()));
     std::size_t quickest = 0; // of those simulated
     for (std::size_t i = 0; i < simulated.size(); ++i)
-        if (simulated[i] && (!simulated[quickest] || simulated[i]->seconds < simulated[quickest]->seconds)) quickest = i;
+        if (simulated[i] && (!simulated[quickest] || simulated[i]->seconds < simulated[quickest]->seconds))
+            quickest = i;
     if (simulated[quickest])
         out += fmt::format(" Of those simulated {} is: {} with {}.", toText(shown[quickest].way),
                            timeText(simulated[quickest]->seconds), simulated[quickest]->schedule);

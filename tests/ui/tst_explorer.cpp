@@ -379,7 +379,7 @@ private slots:
         ExploreView* view = shown(window, {1024, 700});
         QVERIFY(view != nullptr);
         StateView* state = view->state();
-        view->setShowsState(true);
+        view->setPage(ExplorePage::State);
         QVERIFY(settle(window));
         QVERIFY(!view->table()->isVisible()); // of the other page
         QVERIFY(!copyableTable(state->picture()->grid()).isEmpty());
@@ -444,7 +444,7 @@ private slots:
         MainWindow window;
         ExploreView* view = shown(window, {1600, 1000});
         QVERIFY(view != nullptr);
-        view->setShowsWays(true);
+        view->setPage(ExplorePage::Choose);
         ChooseView* page = view->ways();
         page->setField("model", QStringLiteral("gpt3-1.3b"));
         page->setField("cluster", QStringLiteral("8@a100:memory=20GB"));
@@ -533,7 +533,7 @@ private slots:
         MainWindow window;
         ExploreView* view = shown(window, {1400, 900});
         QVERIFY(view != nullptr);
-        view->setShowsWays(true);
+        view->setPage(ExplorePage::Choose);
         ChooseView* page = view->ways();
         page->setField("pin", {});
         page->setField("model", QStringLiteral("gpt3-175b"));
@@ -576,7 +576,7 @@ private slots:
         view->setShowsHeat(true);
         QVERIFY(settle(window));
         QCOMPARE(printed(QStringList{"heat"} + shape + ticked), csv(view->chart(), exploreUnits));
-        view->setShowsState(true);
+        view->setPage(ExplorePage::State);
         StateView* state = view->state();
         state->replicas()->setValue(2); // four
         const std::pair<StateTopic, QStringList> topics[] = {

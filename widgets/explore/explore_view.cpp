@@ -239,14 +239,16 @@ QWidget* ExploreView::buildCentre()
     m_pages->setTabToolTip(2, sentence((*findSurvey("choose"))->summary));
     // its rows are the first page's
     connect(m_pages, &QTabWidget::currentChanged, this,
-            [this] { m_table->parentWidget()->setVisible(!showsState() && !showsWays()); });
+            [this] { m_table->parentWidget()->setVisible(page() == ExplorePage::Schedules); });
     // of one pipeline's shape
     const auto showForm = [this] {
-        m_ways->form()->setVisible(showsWays());
-        m_form->setVisible(!showsWays() && (!showsState() || m_state->topic() == StateTopic::Stages));
+        const bool ways = page() == ExplorePage::Choose;
+        m_ways->form()->setVisible(ways);
+        m_form->setVisible(page() == ExplorePage::Schedules ||
+                           (page() == ExplorePage::State && m_state->topic() == StateTopic::Stages));
         for (QWidget* of :
              {static_cast<QWidget*>(m_miniature), static_cast<QWidget*>(m_open), static_cast<QWidget*>(m_save)})
-            of->setVisible(!showsWays());
+            of->setVisible(!ways);
     };
     connect(m_pages, &QTabWidget::currentChanged, this, showForm);
     connect(m_state, &StateView::questionChanged, this, showForm);
@@ -281,10 +283,8 @@ std::pair<ExploreParameter, ExploreParameter> ExploreView::heatParameters() cons
 }
 
 bool ExploreView::showsHeat() const { return m_charts->currentIndex() == 1; }
-bool ExploreView::showsState() const { return m_pages->currentIndex() == 1; }
-void ExploreView::setShowsState(bool shown) { m_pages->setCurrentIndex(shown ? 1 : 0); }
-bool ExploreView::showsWays() const { return m_pages->currentIndex() == 2; }
-void ExploreView::setShowsWays(bool shown) { m_pages->setCurrentIndex(shown ? 2 : 0); }
+ExplorePage ExploreView::page() const { return static_cast<ExplorePage>(m_pages->currentIndex()); }
+void ExploreView::setPage(ExplorePage page) { m_pages->setCurrentIndex(static_cast<int>(page)); }
 void ExploreView::setShowsHeat(bool heat) { m_charts->setCurrentIndex(heat ? 1 : 0); }
 
 std::vector<std::string> ExploreView::ticked() const
@@ -477,12 +477,8 @@ void ExploreView::resizeEvent(QResizeEvent* event)
 
 void ExploreView::hideEvent(QHideEvent* event)
 {
-    if (m_restored) remember();
     QWidget::hideEvent(event);
-}
-
-void ExploreView::remember() const
-{
+    if (!m_restored) return;
     QSettings settings;
     for (int i = 0; i < exploreParameterCount; ++i)
         settings.setValue(u"explore/parameter%1"_s.arg(i), question().value(static_cast<ExploreParameter>(i)));

@@ -34,6 +34,12 @@ enum class ExplorePlot {
     Choose,
 };
 
+enum class ExplorePage {
+    Schedules,
+    State,
+    Choose,
+};
+
 class ExploreView : public QWidget {
     Q_OBJECT
 public:
@@ -48,11 +54,9 @@ public:
     ExploreTable* table() { return m_table; }
     Miniature* miniature() { return m_miniature; }
     StateView* state() { return m_state; }
-    bool showsState() const; // its page in the centre, instead of the plots
-    void setShowsState(bool shown);
     ChooseView* ways() { return m_ways; }
-    bool showsWays() const; // the page Choose
-    void setShowsWays(bool shown);
+    ExplorePage page() const;
+    void setPage(ExplorePage page);
     ExploreMeasure measure() const;
     void setMeasure(ExploreMeasure measure);
     ExploreParameter lineParameter() const;
@@ -97,7 +101,6 @@ protected:
     void resizeEvent(QResizeEvent* event) override;
 
 private:
-    void remember() const;
     QWidget* buildLeft();
     QWidget* buildCentre();
     QWidget* buildRight();

@@ -240,8 +240,7 @@ Result<int> runLayout(const LayoutChoice& options, const LayoutQuestion& questio
                  {"d", right},
                  {"recompute"},
                  {"F", right},
-                 {"I", right},
-                 {"W", right}});
+                 {"B", right}});
     Json stages = Json::array();
     for (int k = 0; k < schedule.stages; ++k) {
         const LayoutStage& stage = layout.stages[static_cast<std::size_t>(k)];
@@ -250,19 +249,16 @@ Result<int> runLayout(const LayoutChoice& options, const LayoutQuestion& questio
             if (const auto count = std::count(stage.layers.begin(), stage.layers.end(), each); count > 0)
                 kept += fmt::format("{}{} {}", kept.empty() ? "" : ", ", count, toText(each));
         const int rank = schedule.placement.rankOf(k, 0);
-        const auto time = [&](const Op& op) { return costs.duration(op, rank); };
         const auto [first, last] = std::minmax_element(stage.devices.begin(), stage.devices.end());
         table.add({std::to_string(k), std::to_string(rank), std::to_string(stage.layers.size()),
                    *first == *last ? std::to_string(*first) : fmt::format("{} to {}", *first, *last),
                    std::to_string(stage.tensor), std::to_string(stage.replicas()), kept,
-                   formatDuration(time(makeForward(k, 0))), formatDuration(time(asInputGrad(makeForward(k, 0)))),
-                   formatDuration(time(asWeightGrad(makeForward(k, 0))))});
+                   formatDuration(costs.forward(k, rank)), formatDuration(costs.backward(k, rank))});
         stages.push_back({{"stage", k},
                           {"rank", rank},
                           {"layers", static_cast<std::int64_t>(stage.layers.size())},
-                          {"forward_ns", time(makeForward(k, 0))},
-                          {"input_grad_ns", time(asInputGrad(makeForward(k, 0)))},
-                          {"weight_grad_ns", time(asWeightGrad(makeForward(k, 0)))}});
+                          {"forward_ns", costs.forward(k, rank)},
+                          {"backward_ns", costs.backward(k, rank)}});
     }
     Table memory({{"rank", right}, {"state", right}, {"activations", right}, {"of the cap", right}});
     Json ranks = Json::array();

@@ -272,8 +272,8 @@ void ExplorerController::simulateWays(const WaysQuestion& question)
 void ExplorerController::askSurvey()
 {
     if (!shown()) return;
-    if (m_view->showsWays()) return askWays();
-    if (m_view->showsState()) {
+    if (m_view->page() == ExplorePage::Choose) return askWays();
+    if (m_view->page() == ExplorePage::State) {
         switch (m_view->state()->topic()) {
         case StateTopic::Stages: return askState();
         case StateTopic::Mixed: return askMixed();
@@ -524,7 +524,7 @@ void showPlots(const ShowRequest& request)
     auto* explorer = request.workspace.feature<ExplorerController>();
     explorer->setShown(true);
     explorer->view()->setShowsHeat(request.name == "heat"_L1);
-    explorer->view()->setShowsState(false);
+    explorer->view()->setPage(ExplorePage::Schedules);
     request.settle();
 }
 
@@ -533,7 +533,7 @@ void showState(const ShowRequest& request, StateTopic topic)
     auto* explorer = request.workspace.feature<ExplorerController>();
     explorer->setShown(true);
     explorer->view()->setShowsHeat(false);
-    explorer->view()->setShowsState(true);
+    explorer->view()->setPage(ExplorePage::State);
     explorer->view()->state()->setTopic(topic);
     request.settle();
 }
@@ -551,7 +551,7 @@ std::vector<ShowEntry> ExplorerController::showTable()
          [](const ShowRequest& request) {
              auto* explorer = request.workspace.feature<ExplorerController>();
              explorer->setShown(true);
-             explorer->view()->setShowsWays(true);
+             explorer->view()->setPage(ExplorePage::Choose);
              request.settle();
          }},
         {"partial", 270, [](const ShowRequest& request) { showState(request, StateTopic::Cuts); }},
