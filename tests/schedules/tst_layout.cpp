@@ -442,7 +442,7 @@ private slots:
             QVERIFY2(problem.has_value(), problem ? "" : problem.error().message.c_str());
             problem->ranks = Json::parse(text).at("ranks");
             problem->microbatches = Json::parse(text).at("microbatches");
-            const auto answer = planPartition(*problem, 0.2);
+            const auto answer = planPartition(*problem, 0.05);
             QVERIFY2(answer.has_value(), answer ? "" : answer.error().message.c_str());
             QCOMPARE(answer->found.front().method, std::string("even"));
             std::vector<std::int64_t> times;
@@ -466,8 +466,8 @@ private slots:
             ++models;
         }
         QCOMPARE(models, 20);
-        QVERIFY2(faster / models > 1.4, std::to_string(faster / models).c_str());
-        QVERIFY2(gaps / models < 0.1, std::to_string(gaps / models).c_str());
+        QVERIFY2(faster / models > 1.3, std::to_string(faster / models).c_str());
+        QVERIFY2(gaps / models < 0.15, std::to_string(gaps / models).c_str());
     }
 
     // No division under any library schedule is shorter than the bound, tried one by one.
@@ -483,7 +483,7 @@ private slots:
             for (int layer = pick(4, 6); layer > 0; --layer)
                 problem.layers.push_back({ModelLayer::Kind::Block, pick(1, 9) * 1000, pick(1, 9) * 1000,
                                           pick(0, 9) * 1000, pick(0, 5), 1, 0});
-            const auto answer = planPartition(problem, 0.2);
+            const auto answer = planPartition(problem, 0.1);
             QVERIFY(answer.has_value());
             const auto n = static_cast<int>(problem.layers.size());
             Nanos best = std::numeric_limits<Nanos>::max();
