@@ -373,29 +373,37 @@ private slots:
         const Json layout = Json::parse(toJson(layoutOf(model, {1, 2, 1, 2, 1, 4, KeptActivations::Inputs, 1, false})));
         const Json cluster = Json::parse(toJson(*parseCluster("16@a100")));
         int errors = 0;
-        const std::function<void(const Json&, Json&, bool)> damage = [&](const Json& whole, Json& place,
-                                                                         bool ofLayout) {
+        using Reader = bool (*)(const std::string& text); // false: an error
+        const std::function<void(const Json&, Json&, Reader)> damage = [&](const Json& whole, Json& place,
+                                                                           Reader read) {
             if (!place.is_structured()) return;
             for (auto& member : place) {
                 const Json kept = member;
                 for (const Json& other : {Json(nullptr), Json(-1), Json(0), Json("x"), Json::array(), Json::object(),
                                           Json(1e300), Json(std::int64_t(1) << 62), Json({Json({1})})}) {
                     member = other;
-                    const std::string text = whole.dump();
-                    errors += (ofLayout ? parseLayout(text).has_value() : readCluster(text).has_value()) ? 0 : 1;
+                    errors += read(whole.dump()) ? 0 : 1;
                 }
                 member = kept;
-                damage(whole, member, ofLayout);
+                damage(whole, member, read);
             }
         };
-        for (const bool ofLayout : {true, false}) {
-            Json whole = ofLayout ? layout : cluster;
-            damage(whole, whole, ofLayout);
+        const Json layers = Json::parse(
+            R"({"layers": [{"kind": "embedding", "forward_ns": 1, "input_grad_ns": 0, "weight_grad_ns": 1},
+                {"count": 6, "forward_ns": 5, "input_grad_ns": 5, "weight_grad_ns": 5, "weight_bytes": 9, "activation_bytes": 2,
+                 "boundary_bytes": 1}], "latency_ns": 1, "bytes_per_second": 1e9})");
+        const std::pair<Json, Reader> files[] = {
+            {layout, [](const std::string& text) { return parseLayout(text).has_value(); }},
+            {cluster, [](const std::string& text) { return readCluster(text).has_value(); }},
+            {layers, [](const std::string& text) { // what is read is divided or refused
+                 const auto problem = parseModelLayers(text);
+                 return problem && problem->layers.size() < 20 && partitionCosts(*problem, {0, 1}).stages() == 1;
+             }}};
+        for (const auto& [file, read] : files) {
+            Json whole = file;
+            damage(whole, whole, read);
             const std::string text = whole.dump();
-            for (std::size_t at = 0; at < text.size(); at += 7) {
-                errors += readCluster(text.substr(0, at)).has_value() ? 0 : 1;
-                errors += parseLayout(text.substr(0, at)).has_value() ? 0 : 1;
-            }
+            for (std::size_t at = 0; at < text.size(); at += 7) errors += read(text.substr(0, at)) ? 0 : 1;
         }
         QVERIFY(errors > 200);
     }
