@@ -563,28 +563,33 @@ private slots:
         QVERIFY(WindowFixture::show(window));
         LessonController* lessons = window.workspace().feature<LessonController>();
         const TimelineView& view = *window.workspace().views().timeline;
+        HangOverlay* overlay = nullptr;
+        for (Overlay* one : view.overlays())
+            if (auto* found = dynamic_cast<HangOverlay*>(one)) overlay = found;
+        QVERIFY(overlay != nullptr);
+        const HangOverlay& hang = *overlay;
         lessons->start(QStringLiteral("deadlock"), false, 1);
         QVERIFY(ready(window));
-        QVERIFY(lessons->hang().hung());
-        QCOMPARE(lessons->hang().stopped(view.scene()).size(), std::size_t(6)); // all but 0F0 and 1F0
-        QCOMPARE(lessons->hang().waits(view.scene()).size(), std::size_t(4));   // what the question asks for
-        QVERIFY(!lessons->rail()->isVisible());                                 // the goal is not about time
-        const QRectF one = lessons->hang().stopped(view.scene()).front().rect;
-        QVERIFY(lessons->hang().describe(one.center()).plain().contains(QStringLiteral("Never runs")));
+        QVERIFY(hang.hung());
+        QCOMPARE(hang.stopped(view.scene()).size(), std::size_t(6)); // all but 0F0 and 1F0
+        QCOMPARE(hang.waits(view.scene()).size(), std::size_t(4));   // what the question asks for
+        QVERIFY(!lessons->rail()->isVisible());                      // the goal is not about time
+        const QRectF one = hang.stopped(view.scene()).front().rect;
+        QVERIFY(hang.describe(one.center()).plain().contains(QStringLiteral("Never runs")));
         QVERIFY(lessons->session()->apply("move 0F1 before 0B0"));
         QVERIFY(ready(window));
-        QVERIFY(!lessons->hang().hung());
+        QVERIFY(!hang.hung());
         lessons->session()->goTo(2); // sends without buffers: two of four ranks are the cycle
         QVERIFY(ready(window));
-        QVERIFY(lessons->hang().hung());
-        QCOMPARE(lessons->hang().waits(view.scene()).size(), std::size_t(2));
-        for (const auto& [from, to] : lessons->hang().waits(view.scene()))
+        QVERIFY(hang.hung());
+        QCOMPARE(hang.waits(view.scene()).size(), std::size_t(2));
+        for (const auto& [from, to] : hang.waits(view.scene()))
             for (const QRectF& end : {from, to}) QVERIFY(end.top() >= view.scene().rowRect(0, 2)->top() - 1);
         QVERIFY(lessons->session()->apply("set lower=grouped"));
         QVERIFY(ready(window));
-        QVERIFY(!lessons->hang().hung());
+        QVERIFY(!hang.hung());
         lessons->leave();
-        QVERIFY(!lessons->hang().hung());
+        QVERIFY(!hang.hung());
     }
 
     // What a question asks for is on screen: the step time and the peaks beside the tools, the memory charts.

@@ -158,7 +158,7 @@ private slots:
         TimelineView* view = m_window->workspace().views().timeline;
         const SpanId op = WindowFixture::spanOf(*view->panels().front()->timeline, "1F2");
         const auto hover = [&] {
-            QTest::mouseMove(view, QPoint(3, 3)); // a pointer that stays tells nothing
+            QTest::mouseMove(view, QPoint(3, 3)); // away first: a pointer that stays is not noticed
             QTest::mouseMove(view, view->rectOf({0, op})->center().toPoint());
             return QTest::qWaitFor(
                 [&] {

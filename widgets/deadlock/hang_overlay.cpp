@@ -7,7 +7,6 @@
 #include <QPainter>
 #include <QPainterPath>
 
-#include "schedules/model/kinds.h"
 #include "widgets/literals.h"
 #include "widgets/sentence.h"
 #include "widgets/timeline/arrows.h"
@@ -32,33 +31,20 @@ std::optional<QRectF> rectOf(const TimelineScene& scene, int rank, const Op& op)
 
 } // namespace
 
-void HangOverlay::setHang(std::shared_ptr<const Schedule> order, std::shared_ptr<const Deadlock> hang)
+void HangOverlay::setMarks(std::shared_ptr<const Marks> marks)
 {
-    if (m_hang == hang) return;
-    m_order = std::move(order);
-    m_hang = m_order != nullptr ? std::move(hang) : nullptr;
+    if (m_marks == marks) return;
+    m_marks = std::move(marks);
     update();
-}
-
-std::optional<QRectF> HangOverlay::rectAt(const TimelineScene& scene, int rank, int position) const
-{
-    if (rank < 0 || position < 0 || static_cast<std::size_t>(rank) >= m_order->order.size()) return std::nullopt;
-    const auto& list = m_order->order[static_cast<std::size_t>(rank)];
-    for (auto at = static_cast<std::size_t>(position); at < list.size(); ++at)
-        if (isCompute(list[at].kind)) return rectOf(scene, rank, list[at]);
-    return std::nullopt;
 }
 
 std::vector<HangOverlay::Stopped> HangOverlay::stopped(const TimelineScene& scene) const
 {
     std::vector<Stopped> rects;
-    if (!m_hang || scene.panels.empty()) return rects;
-    for (const BlockedRank& blocked : m_hang->blocked) {
-        const auto& list = m_order->order[static_cast<std::size_t>(blocked.rank)];
-        for (auto at = static_cast<std::size_t>(std::max(0, blocked.position));
-             at < list.size() && rects.size() < mostStopped; ++at)
-            if (isCompute(list[at].kind))
-                if (const auto rect = rectOf(scene, blocked.rank, list[at])) rects.push_back({*rect, list[at]});
+    if (!m_marks || scene.panels.empty()) return rects;
+    for (const RankOp& one : m_marks->stopped) {
+        if (rects.size() >= mostStopped) break;
+        if (const auto rect = rectOf(scene, one.rank, one.op)) rects.push_back({*rect, one.op});
     }
     return rects;
 }
@@ -66,10 +52,10 @@ std::vector<HangOverlay::Stopped> HangOverlay::stopped(const TimelineScene& scen
 std::vector<std::pair<QRectF, QRectF>> HangOverlay::waits(const TimelineScene& scene) const
 {
     std::vector<std::pair<QRectF, QRectF>> arrows;
-    if (!m_hang || scene.panels.empty()) return arrows;
+    if (!m_marks || scene.panels.empty()) return arrows;
     std::vector<QRectF> places; // of the cycle, in waiting order
-    for (const CycleOp& one : m_hang->cycleOps)
-        if (const auto rect = rectAt(scene, one.rank, one.position); rect && (places.empty() || places.back() != *rect))
+    for (const RankOp& one : m_marks->cycle)
+        if (const auto rect = rectOf(scene, one.rank, one.op); rect && (places.empty() || places.back() != *rect))
             places.push_back(*rect);
     if (places.size() > 1 && places.front() == places.back()) places.pop_back();
     for (std::size_t i = 0; places.size() > 1 && i < places.size(); ++i)
@@ -79,7 +65,7 @@ std::vector<std::pair<QRectF, QRectF>> HangOverlay::waits(const TimelineScene& s
 
 void HangOverlay::paint(QPainter& painter, const TimelineScene& scene, const Theme& theme) const
 {
-    if (!m_hang || scene.panels.empty() || scene.preview) return;
+    if (!m_marks || scene.panels.empty() || scene.preview) return;
     painter.save();
     painter.setClipRect(scene.plotRect().adjusted(4, 0, 0, 0), Qt::IntersectClip);
     QColor veil = theme.canvas;
@@ -121,7 +107,7 @@ void HangOverlay::paint(QPainter& painter, const TimelineScene& scene, const The
 CardText HangOverlay::describe(QPointF at) const
 {
     CardText card;
-    if (!m_hang || view() == nullptr) return card;
+    if (!m_marks || view() == nullptr) return card;
     const auto rects = stopped(scene());
     if (std::none_of(rects.begin(), rects.end(), [&](const Stopped& one) { return one.rect.contains(at); }))
         return card;
@@ -129,8 +115,7 @@ CardText HangOverlay::describe(QPointF at) const
     const int row = scene().rowUnder(at.y());
     if (row < 0) return card;
     const int rank = scene().rankOf(scene().place(row)).rank;
-    for (const BlockedRank& blocked : m_hang->blocked)
-        if (blocked.rank == rank) card.note = sentence(QString::fromStdString(blocked.sentence));
+    if (const auto why = m_marks->why.find(rank); why != m_marks->why.end()) card.note = sentence(why->second);
     return card;
 }
 

@@ -2,19 +2,32 @@
 // faults, and arrows lead along the cycle of waits. GUI thread only.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <utility>
+#include <vector>
 
-#include "schedules/execute/deadlock.h"
+#include <QString>
+
 #include "widgets/timeline/overlay.h"
 
 namespace stagewright {
 
 class HangOverlay : public Overlay {
 public:
+    struct RankOp {
+        int rank = 0;
+        Op op;
+    };
+    // Of panel 0: the ops that are never reached, those on the cycle in waiting order, and why each rank stops.
+    struct Marks {
+        std::vector<RankOp> stopped;
+        std::vector<RankOp> cycle;
+        std::map<int, QString> why; // by rank
+    };
     HangOverlay() : Overlay(OverlayLayer::Explained) {}
-    // Of panel 0: an order as executed, with its messages, and why it stops; null: it runs.
-    void setHang(std::shared_ptr<const Schedule> order, std::shared_ptr<const Deadlock> hang);
-    bool hung() const { return m_hang != nullptr; }
+    void setMarks(std::shared_ptr<const Marks> marks); // null: the order runs
+    bool hung() const { return m_marks != nullptr; }
 
     // What is drawn on a scene, in the view: rectangles of ops that never run, and the ends of each arrow of the cycle.
     struct Stopped {
@@ -28,11 +41,7 @@ public:
     CardText describe(QPointF at) const override;
 
 private:
-    // The op drawn for a place of a rank's list: its own, or for a message the next one that is drawn.
-    std::optional<QRectF> rectAt(const TimelineScene& scene, int rank, int position) const;
-
-    std::shared_ptr<const Schedule> m_order;
-    std::shared_ptr<const Deadlock> m_hang;
+    std::shared_ptr<const Marks> m_marks;
 };
 
 } // namespace stagewright

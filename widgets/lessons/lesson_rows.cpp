@@ -277,7 +277,7 @@ void LessonPanel::showRow(Row& row, const lessons::Block& block, const BlockRead
         const QString words = said == m_state.said.end() ? QString() : qs(said->second);
         if (row.field != nullptr && !row.field->hasFocus()) row.field->setText(words);
         for (QPushButton* choice : row.choices) choice->setChecked(choice->text() == words);
-        // what was answered stands in the card, with the reply
+        // the reply repeats what was answered
         row.answer->setVisible(!(std::holds_alternative<lessons::Quiz>(block) && passed));
     }
     if (row.run == nullptr) setMeters(row, now.meters);

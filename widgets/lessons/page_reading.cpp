@@ -314,11 +314,6 @@ PageReading readPage(const lessons::Lesson& lesson, const LessonPage& page, cons
                 step->axis.empty() ? Result<lessons::Value>(lessons::Value()) : asked.evaluate(step->axis);
             axis && axis->number() != nullptr)
             out.axis = *axis->number();
-        if (const auto report = state.report(); report != nullptr && !report->validation().cycle.empty())
-            if (auto hang = explainDeadlock(report->schedule(), report->channels()); hang && hang->hung()) {
-                out.hang = std::make_shared<const Deadlock>(std::move(*hang));
-                out.hungOrder = std::make_shared<const Schedule>(report->schedule());
-            }
         if (!step->targets.empty()) {
             if (const auto targets = state.evaluate(step->targets); targets && targets->list() != nullptr)
                 for (const lessons::Value& one : *targets->list())

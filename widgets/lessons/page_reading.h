@@ -11,7 +11,6 @@
 
 #include <QString>
 
-#include "schedules/execute/deadlock.h"
 #include "traces/lessons/figure.h"
 #include "traces/lessons/grading.h"
 #include "traces/lessons/lesson.h"
@@ -77,8 +76,6 @@ struct PageReading {
     double axis = 0;                                   // units that the axis shows at least
     int open = -1;                                     // the question or goal that is to be met now; −1: none
     std::vector<std::string> tools;                    // that it takes
-    std::shared_ptr<const Deadlock> hang;              // why the canvas can't run; null: it can
-    std::shared_ptr<const Schedule> hungOrder;         // its order as executed, with its messages
     double makespan = 0;                               // of the canvas, in rank shares; NaN: it can't run
     // numbers of guesses made and not answered yet: nothing on the page says them
     std::vector<double> openAnswers;

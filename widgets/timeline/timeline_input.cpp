@@ -41,7 +41,7 @@ TimelineInput::TimelineInput(TimelineView* view) : QObject(view), m_view(view)
         m_view->viewState()->setHovered({});
     };
     connect(view->viewState(), &ViewState::visibleChanged, this, moved);
-    connect(view, &TimelineView::scrolled, this, moved);
+    connect(this, &TimelineInput::rowsScrolled, this, moved);
 }
 
 TimelineInput::~TimelineInput() { delete m_card.data(); }

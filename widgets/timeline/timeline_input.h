@@ -30,6 +30,7 @@ public:
     void pictureMoved(); // under a pointer that rests: what it was over is elsewhere now
 
 signals:
+    void rowsScrolled();                          // other rows of the view are in sight
     void pressed(QPointF at);                     // before anything else happens
     void spanActivated(stagewright::SpanRef ref); // double click or Enter
     void contextMenuAsked(const QPoint& globalPosition, stagewright::SpanRef ref);

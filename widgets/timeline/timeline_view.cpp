@@ -226,7 +226,7 @@ void TimelineView::setScrollTop(double top)
     if (m_scene.scroll == before) return;
     invalidate();
     m_input->pictureMoved();
-    emit scrolled();
+    emit m_input->rowsScrolled();
 }
 
 void TimelineView::showRows(double top, double bottom)

@@ -88,7 +88,6 @@ public:
 signals:
     void statusChanged(const QString& text);
     void rowsLaidOut(); // the rows changed
-    void scrolled();    // other rows are in view
 
 protected:
     void paintEvent(QPaintEvent* event) override;

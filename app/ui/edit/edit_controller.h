@@ -48,7 +48,6 @@ public:
     void setTray(bool shown, bool placesAll) override { m_deck->setTray(shown, placesAll); }
     void setKeptElsewhere(bool kept) override { m_keptElsewhere = kept; }
     void setMoves(bool on) override { m_overlay->setMoves(on); }
-    void sayRefused(const Error& why) override { m_drag->refuse(why); }
     bool moves() const override { return m_overlay->moves(); }
     bool settled() const override;
     bool offersRecovery() const override { return m_recovery->offers(); }

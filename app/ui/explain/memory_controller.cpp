@@ -114,7 +114,7 @@ MemoryController::MemoryController(Workspace& workspace) : Feature(workspace), m
     connect(view, &MemoryView::menuAsked, this, &MemoryController::showMenu);
     // The charts follow the rows: the first rank in view above is the first one below, the selected one is in view.
     TimelineView* timeline = workspace.views().timeline;
-    connect(timeline, &TimelineView::scrolled, view, [timeline, view] {
+    connect(&timeline->input(), &TimelineInput::rowsScrolled, view, [timeline, view] {
         const TimelineScene& scene = timeline->scene();
         const int row = scene.nearestRow(scene.scrolledRect().top() + 1);
         if (row >= 0) view->showRank(scene.place(row).rankIndex, true);

@@ -245,7 +245,7 @@ void LessonController::connectPanel()
     connect(m_panel->tools(), &StepTools::editAsked, this, [this](const QString& command) {
         if (!m_session) return;
         m_refusal.clear();
-        m_workspace.feature<OrderEditing>()->sayRefused({}); // one mistake at a time
+        emit m_workspace.feature<OrderEditing>()->editor().refused({}); // one mistake at a time
         if (auto done = m_session->apply(command.toStdString()); !done)
             refuse(done.error());
         else
@@ -339,7 +339,7 @@ void LessonController::leave(bool forAnother)
     m_session.reset();
     if (forAnother) m_layout.restore();
     m_workspace.viewState()->setLeastEnd(0);
-    m_hang->setHang(nullptr, nullptr);
+    m_hang->setMarks(nullptr);
     m_workspace.feature<OrderEditing>()->setTray(true, true);
     m_reading.drop();
     m_wantEdit = false;
@@ -416,7 +416,7 @@ void LessonController::refuse(const Error& why, bool onCanvas)
 {
     m_refusal = sentence(qs(why.message));
     if (!why.remedy.empty()) m_refusal += u"; "_s + qs(why.remedy);
-    if (onCanvas) m_workspace.feature<OrderEditing>()->sayRefused(why);
+    if (onCanvas) emit m_workspace.feature<OrderEditing>()->editor().refused(why); // at the op
     m_panel->tools()->setRefusal(onCanvas ? QString() : m_refusal);
     if (!onCanvas && !m_panel->tools()->isVisible()) m_workspace.banner()->showNote(m_refusal);
 }

@@ -55,7 +55,6 @@ public:
     GlossaryPanel* glossary();
     LessonSession* session() { return m_session.get(); } // null: no lesson in progress
     LessonRuns* runs() { return m_runs; }
-    HangOverlay& hang() { return *m_hang; }
     bool settled() const override; // the screen is up to date
     QWidget* gapCard() const;      // the explanation of a gap of the edited order; null: none
     QString refusal() const { return m_refusal; }

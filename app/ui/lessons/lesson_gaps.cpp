@@ -69,7 +69,7 @@ void LessonController::explainGap(int rank, Nanos time)
             auto* words = makeLabel(qs(found.explanation.sentence), "value", card, true);
             words->setWordWrap(true);
             layout->addWidget(words);
-            // an experiment that changes nothing is no answer to why the rank waits
+            // an experiment that changes nothing does not explain the wait
             if (const auto& experiment = found.explanation.experiment;
                 experiment && experiment->after != experiment->before) {
                 auto* line =

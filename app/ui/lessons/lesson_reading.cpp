@@ -8,6 +8,9 @@
 #include "app/ui/lessons/lesson_controller.h"
 #include "app/ui/workspace/offers.h"
 #include "app/ui/workspace/workspace.h"
+#include "schedules/execute/deadlock.h"
+#include "schedules/model/kinds.h"
+#include "traces/lessons/reports.h"
 #include "widgets/deadlock/hang_overlay.h"
 #include "widgets/lessons/score_rail.h"
 #include "widgets/memory/memory_view.h"
@@ -17,6 +20,40 @@
 #include "widgets/timeline/timeline_view.h"
 
 namespace stagewright {
+
+namespace {
+
+// The op that is drawn for a place of a rank's list: its own, or for a message the next one that computes.
+const Op* drawnAt(const Schedule& order, int rank, int position)
+{
+    if (rank < 0 || position < 0 || static_cast<std::size_t>(rank) >= order.order.size()) return nullptr;
+    const auto& list = order.order[static_cast<std::size_t>(rank)];
+    for (auto at = static_cast<std::size_t>(position); at < list.size(); ++at)
+        if (isCompute(list[at].kind)) return &list[at];
+    return nullptr;
+}
+
+// What of the canvas is never reached, and why; null: it runs.
+std::shared_ptr<const HangOverlay::Marks> marksOf(const lessons::Canvas& canvas)
+{
+    const auto report = lessons::SimulatedReport::create(canvas);
+    if (!report || (*report)->validation().cycle.empty()) return nullptr;
+    const Schedule& order = (*report)->schedule();
+    const auto hang = explainDeadlock(order, (*report)->channels());
+    if (!hang || !hang->hung()) return nullptr;
+    auto marks = std::make_shared<HangOverlay::Marks>();
+    for (const BlockedRank& blocked : hang->blocked) {
+        const auto& list = order.order[static_cast<std::size_t>(blocked.rank)];
+        for (auto at = static_cast<std::size_t>(std::max(0, blocked.position)); at < list.size(); ++at)
+            if (isCompute(list[at].kind)) marks->stopped.push_back({blocked.rank, list[at]});
+        marks->why[blocked.rank] = qs(blocked.sentence);
+    }
+    for (const CycleOp& one : hang->cycleOps)
+        if (const Op* op = drawnAt(order, one.rank, one.position)) marks->cycle.push_back({one.rank, *op});
+    return marks;
+}
+
+} // namespace
 
 LessonState LessonController::state() const
 {
@@ -54,15 +91,24 @@ void LessonController::readAgain()
         if (const auto said = m_session->learner().said.find(predict->id); said != m_session->learner().said.end())
             key += '/' + said->second;
     const bool withRail = page.part == lessons::Part::Do && key != m_railKey;
-    m_reading.start([lesson = m_session->shared(), page, canvas = m_session->canvas(), learner = m_session->learner(),
-                     withRail] { return readPage(*lesson, page, canvas, learner, withRail); },
-                    [this, index = m_session->pageIndex(), key, withRail](const PageReading& reading) {
-                        if (withRail) {
-                            m_railKept = reading.rail;
-                            m_railKey = key;
-                        }
-                        if (index == m_session->pageIndex()) took(reading);
-                    });
+    struct Read {
+        PageReading page;
+        std::shared_ptr<const HangOverlay::Marks> hang;
+    };
+    m_reading.start(
+        [lesson = m_session->shared(), page, canvas = m_session->canvas(), learner = m_session->learner(), withRail] {
+            return Read{readPage(*lesson, page, canvas, learner, withRail),
+                        page.part == lessons::Part::Do ? marksOf(canvas) : nullptr};
+        },
+        [this, index = m_session->pageIndex(), key, withRail](const Read& read) {
+            const PageReading& reading = read.page;
+            if (index == m_session->pageIndex()) m_hang->setMarks(read.hang);
+            if (withRail) {
+                m_railKept = reading.rail;
+                m_railKey = key;
+            }
+            if (index == m_session->pageIndex()) took(reading);
+        });
 }
 
 void LessonController::took(const PageReading& reading)
@@ -102,7 +148,6 @@ void LessonController::took(const PageReading& reading)
     } else {
         m_rail->setRail(std::nullopt);
     }
-    m_hang->setHang(reading.hungOrder, reading.hang);
     fitAxis();
     if (std::exchange(m_focusFirst, false) && m_panel->isVisible()) m_panel->focusFirst();
     refreshActions();

@@ -74,7 +74,6 @@ public:
     virtual void setKeptElsewhere(bool kept) = 0;
     virtual void setMoves(bool on) = 0; // ops can be dragged; every edit starts so
     virtual bool moves() const = 0;
-    virtual void sayRefused(const Error& why) = 0; // at the op that was changed last; without a message: takes it away
 
 protected:
     ~OrderEditing() = default;

@@ -234,7 +234,8 @@ private slots:
             const auto lesson = readLesson(one.text, std::string(one.name));
             for (const Check* check : lesson->all<Check>()) {
                 if (check->pass.source.find("o order of these ops is shorter") == std::string::npos &&
-                    check->pass.source.find("no order is shorter") == std::string::npos) continue;
+                    check->pass.source.find("no order is shorter") == std::string::npos)
+                    continue;
                 const Step& step = *lesson->step(check->step);
                 const StepState solved(*lesson, step, *canvasOf(*lesson, *lesson->solutionOf(check->id)));
                 const auto report = solved.report();
