@@ -142,7 +142,7 @@ std::vector<SetupKey> allKeys()
          "Latency between ranks, in units: 1 is the forward of a rank", realNumber(0, 1e6), noLinks},
         {"--link", &S::link, runs | SetupPlan | SetupSweep, "LATENCY[,BANDWIDTH]",
          "Link between ranks, such as 50us,10GB/s", anything, noLinks, "", "", "--comm"},
-        {"--copies", &S::copies, SetupSimulate | SetupPlan | SetupSweep, "SPEED[,KEY=VALUE]",
+        {"--copies", &S::copies, SetupSimulate, "SPEED[,KEY=VALUE]",
          "Copies between a rank and its host (OFFLOAD, RELOAD): 15GB/s, or out=15GB/s,in=12GB/s; latency=10us; "
          "duplex=full, where both ways are apart [half]",
          copiesFault},

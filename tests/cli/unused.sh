@@ -37,6 +37,8 @@ tried --free-at-input --free-at-input 0.5
 tried --keep --keep 0.125
 tried --stage-layers --stage-layers 3,1
 tried --layout --layout 'Ettt|tL'
+tried --offload --offload all
+tried --copies --copies duplex=full
 tried --perturb --perturb rank=1:2
 tried --seed --seed 3
 tried --recompute --recompute all

@@ -49,6 +49,8 @@ std::vector<OptionVariation> optionVariations(const Setup& options)
     };
     add("--comm", options.comm > 0, [&](Setup& other) { other.comm = 2 * options.comm; });
     add("--link", !options.link.empty(), [](Setup& other) { other.link = "1s,1B/s"; });
+    add("--copies", !options.copies.empty(),
+        [](Setup& other) { other.copies = other.copies.find("/s") == std::string::npos ? "" : "1kB/s"; });
     add("--free-at-input", options.freeAtInput != 0, [](Setup& other) { other.freeAtInput /= 2; });
     add("--keep", options.keep > 0, [](Setup& other) { other.keep /= 2; });
     add("--input-share", options.inputShare >= 0, [](Setup& other) { other.inputShare = other.inputShare / 2 + 0.1; });
