@@ -90,6 +90,7 @@ tried --cut --cut 0,1
 tried --memory-limit --memory-limit 9
 tried --objective --objective span
 tried --pareto --pareto 2
+tried --partition --partition gpt-1.5b@a100
 base=(plan -p 4 -m 8 --memory-limit 2)
 tried --budget --budget 0
 tried --seed --seed 3 # of a search that takes its turns from it

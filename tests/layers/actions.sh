@@ -4,7 +4,7 @@ set -u
 root=$1
 cd "$root" || exit 1
 declared=$({
-    grep -rhoE '\bitem\("[A-Za-z0-9]+"' app/ui
+    grep -rhoE '\bitem\("[A-Za-z0-9]+"|^ *"[A-Za-z0-9]+", ActionGroup::' app/ui # on the line of item( or the next
     grep -hE '^constexpr std::array<ActionId' app/ui/*/*.cpp
     grep -hE '^ *\{MemoryCategory::' schedules/model/memory_category.h # an action a category
 } | grep -oE '"[A-Za-z0-9]+"' | sort -u)
