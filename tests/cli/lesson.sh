@@ -3,7 +3,7 @@
 export XDG_DATA_HOME=$PWD/data
 run stagewright lesson
 expect_code 0
-expect_out '^ *6  latency +Why does the low-memory'
+expect_out '^ *6  latency +What does a slow wire cost'
 expect_out '0 of 18 done, 0 verified'
 run stagewright lesson --json
 expect_code 0

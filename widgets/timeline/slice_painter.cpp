@@ -281,14 +281,12 @@ private:
         const double onePixel = 1 / m_ratio;
         const bool marksCritical = m_scene.showCritical && !row.panel->critical.empty();
         const double height = row.place->height;
-        // A row that is seen whole says the kind of all its ops or of none: by the narrowest that has room for a label. Of
-        // a part of it an op's label must not depend on which others are in view: pictures are panned.
+        // A row says the kind of all its ops or of none: by the narrowest that has room for a label, in view or not, so
+        // that a pan changes no label. Long rows by each op's own width.
         double least = std::numeric_limits<double>::max();
-        const bool whole = m_scene.axis.range.begin <= 0 && m_scene.axis.range.end >= row.panel->duration;
-        for (const std::size_t i : row.compute.wide) {
-            if (!whole) break;
+        for (std::size_t i = 0; slices.size() <= 4096 && i < slices.size(); ++i) {
             const TimeSpan drawn = lane.drawn(i);
-            const double wide = m_scene.axis.toX(drawn.end) - m_scene.axis.toX(drawn.begin);
+            const double wide = static_cast<double>(drawn.end - drawn.begin) / m_scene.axis.nanosPerPixel();
             if (wide >= 9 && slices[i].microbatchOr(-1) >= 0) least = std::min(least, wide);
         }
         for (const std::size_t i : row.compute.wide) {
