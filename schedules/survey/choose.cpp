@@ -199,7 +199,7 @@ std::string WaysAnswer::sentence() const
         if (simulated[i] && (!simulated[quickest] || simulated[i]->seconds < simulated[quickest]->seconds))
             quickest = i;
     if (simulated[quickest])
-        out += fmt::format(" Of those simulated {} is: {} with {}.", toText(shown[quickest].way),
+        out += fmt::format(" Of those simulated {} is fastest: {} with {}.", toText(shown[quickest].way),
                            timeText(simulated[quickest]->seconds), simulated[quickest]->schedule);
     if (fewer)
         out += fmt::format(" Fewer devices are faster: {} of them take {} with {}.", fewer->way.devices(),
