@@ -36,6 +36,7 @@ public:
     {
         std::vector<int> choice(m_all.size(), -1);
         STAGEWRIGHT_CHECK(tried(choice));
+        const Nanos bound = m_best.makespan;
         std::int64_t choices = 1;
         for (const Offloadable& one : m_all)
             choices = std::min(mostExhaustive + 1, choices * (one.between + 2)); // −1 … between
@@ -48,6 +49,7 @@ public:
         OffloadPlan plan;
         plan.schedule = withOffloads(m_schedule, m_all, m_choice);
         plan.makespan = m_best.makespan;
+        plan.bound = bound;
         plan.offloads = m_best.offloads;
         plan.trials = m_trials;
         plan.all = every && !stopped();

@@ -21,6 +21,7 @@ struct OffloadOptions {
 struct OffloadPlan {
     Schedule schedule;
     Nanos makespan = 0;
+    Nanos bound = 0; // without any copy: they only make ops wait, so no choice is shorter
     int offloads = 0;
     std::int64_t trials = 0;
     bool all = false; // every choice was tried: no other one is shorter under the cap

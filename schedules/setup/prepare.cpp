@@ -420,10 +420,12 @@ Result<Schedule> offloaded(Schedule schedule, const Setup& setup, const SetupSou
     auto plan = planOffloads(schedule, costs, std::vector<Bytes>(static_cast<std::size_t>(schedule.ranks), cap));
     if (!plan) return tl::unexpected(std::move(plan.error()).with("--offload"));
     sources.tell(fmt::format("--offload: {} of {} activations, {}", plan->offloads, offloadableOf(schedule).size(),
-                             plan->all ? fmt::format("the shortest step of all {} choices under the cap", plan->trials)
-                                       : fmt::format("the shortest step of {} that were tried; not proven to be the "
-                                                     "shortest",
-                                                     plan->trials)));
+                             plan->makespan == plan->bound ? std::string("a step as short as without them")
+                             : plan->all
+                                 ? fmt::format("the shortest step of all {} choices under the cap", plan->trials)
+                                 : fmt::format("the shortest step of {} that were tried; not proven to be the "
+                                               "shortest",
+                                               plan->trials)));
     return std::move(plan->schedule);
 }
 

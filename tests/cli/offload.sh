@@ -13,7 +13,11 @@ run stagewright simulate -s 1f1b -p 4 -m 8 --offload all:ahead=0 --costs F=100,B
 expect_json 1.0 peak_activation 0
 run stagewright simulate -s gpipe -p 1 -m 4 --offload cap=2 --costs F=100,B=200,COPY=100
 expect_code 0
+expect_err '[0-9] of 4 activations, a step as short as without them'
+run stagewright simulate -s gpipe -p 1 -m 4 --offload cap=2 --costs F=100,B=200,COPY=130
+expect_code 0
 expect_err 'the shortest step of all [0-9]+ choices under the cap'
+run stagewright simulate -s gpipe -p 1 -m 4 --offload cap=2 --costs F=100,B=200,COPY=100
 expect_out 'peak activation .* 2$'
 expect_out 'peak on the host +[23] microbatches'
 run stagewright simulate -s gpipe -p 1 -m 4 --offload cap=2 --costs F=100,B=200,COPY=250

@@ -127,6 +127,8 @@ private slots:
             }
             // The cases reload in the order of the backwards; another order may fit where that one does not.
             QVERIFY(plan->all);
+            QCOMPARE(plan->bound, simulate(schedule, costs)->makespan);
+            QVERIFY(plan->makespan >= plan->bound);
             if (!one["result"].is_null()) QVERIFY(plan->makespan <= one["result"]["makespan"].get<Nanos>());
             if (!one["result"].is_null()) ++asShort;
             const auto result = simulate(plan->schedule, costs);
