@@ -59,6 +59,36 @@ class TestWorkingParts : public QObject {
     }
 
 private slots:
+    // While a recording has only its warm-up nothing is diagnosed: a rank that is slow there may be so by chance.
+    void theWarmUpIsNotDiagnosed()
+    {
+        const auto textsOf = [](RunState state, int steps) {
+            const Schedule schedule = *makeSchedule("1f1b", {4, 8});
+            CostModel costs = CostModel::uniform(schedule);
+            for (const OpKind kind : {OpKind::Forward, OpKind::Backward}) costs.scale(kind, 2, 3);
+            auto run = std::make_shared<Run>(*simulatedRun(schedule, costs));
+            run->info.state = state;
+            run->info.steps = steps;
+            run->info.warmupSteps = 1;
+            SidePanel side;
+            side.setRun(
+                run, std::make_shared<const RunReport>(reportOf(*run, {.levers = true, .withoutSteps = true}).value()));
+            QString texts;
+            for (const QLabel* label : side.findChildren<QLabel*>())
+                if (!label->isHidden()) texts += label->text() + u'\n';
+            return texts;
+        };
+        const QString warm = textsOf(RunState::Recording, 1), measured = textsOf(RunState::Recording, 2);
+        QVERIFY2(warm.contains(QLatin1String("The warm-up is running")), qPrintable(warm));
+        QVERIFY2(!warm.contains(QLatin1String("Each is simulated")), qPrintable(warm));
+        QVERIFY2(!warm.contains(QLatin1String("longer than the median rank")), qPrintable(warm));
+        for (const QString& texts : {measured, textsOf(RunState::Complete, 1)}) {
+            QVERIFY2(!texts.contains(QLatin1String("The warm-up is running")), qPrintable(texts));
+            QVERIFY2(texts.contains(QLatin1String("ach is simulated")), qPrintable(texts));
+            QVERIFY2(texts.contains(QLatin1String("longer than the median rank")), qPrintable(texts));
+        }
+    }
+
     void lettersMatchInOrder()
     {
         QVERIFY(fuzzyMatch(QStringLiteral("cp"), QStringLiteral("Critical path")));

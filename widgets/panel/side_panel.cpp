@@ -190,11 +190,23 @@ void SidePanel::setBudget(std::optional<Bytes> budget)
     if (m_run && m_figures) fillMemory();
 }
 
+namespace {
+
+// Whether nothing but its warm-up has been recorded so far: memory and caches are first used there, so what is slow in
+// it says nothing about the steps that follow.
+bool warmsUp(const RunInfo& info) { return info.state == RunState::Recording && info.steps <= info.warmupSteps; }
+
+} // namespace
+
 void SidePanel::fillLevers()
 {
     const bool shown = !filtered() && m_figures->levers && m_figures->noOps.empty();
     m_levers->setVisible(shown);
     if (!shown) return;
+    if (warmsUp(m_run->info)) {
+        m_levers->addText(u"The warm-up is running. What would help is shown from the first measured step on."_s);
+        return;
+    }
     document::Section section = leversSection(*m_figures);
     for (document::Element& element : section.elements)
         if (auto* table = std::get_if<document::Table>(&element)) {
@@ -229,7 +241,7 @@ void SidePanel::fillSchedule()
     else
         addFigure(*m_schedule, "whole_step");
     if (!filtered() && m_figures->bubbles.outside() > 0) addFigure(*m_schedule, "makespan");
-    if (!filtered())
+    if (!filtered() && !warmsUp(info))
         for (const std::string& said : m_figures->sentences()) m_schedule->addText(sentence(said), "secondary");
     if (const std::string disturbance = configured(*m_run, "perturb"); !disturbance.empty())
         m_schedule->addRow(u"Disturbance"_s, shownName(disturbance), u"It was recorded so on purpose."_s);
