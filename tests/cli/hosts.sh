@@ -291,7 +291,7 @@ expect_no_file "$scratch/$id"
 
 # damaged and hostile bytes end in a sentence; steps before them stay
 id=$(stagewright record "${tiny[@]}" --steps 5 --host test --detach -o damaged.stagewright 2>/dev/null)
-for ((i = 0; i < 100; ++i)); do [ -e "$scratch/$id/ended.json" ] && break; sleep 0.1; done
+for ((i = 0; i < 600; ++i)); do [ -e "$scratch/$id/ended.json" ] && break; sleep 0.1; done
 size=$(stat -c %s "$scratch/$id/steps.stream")
 printf 'hostile' | dd of="$scratch/$id/steps.stream" bs=1 seek=$((size * 2 / 3)) conv=notrunc 2>/dev/null
 printf '{"event":"warning","message":"\033[2Jgone\\u001b[2J"}\nnot json\n{"event":"progress","run":99,"total":1e300}\n' >>"$scratch/$id/events.jsonl"
