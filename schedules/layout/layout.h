@@ -38,7 +38,7 @@ struct Layout {
     bool operator==(const Layout&) const = default;
 };
 
-// Of a way whose stages are equal.
+// The layout of a way whose stages are equal.
 Layout layoutOf(const ModelPreset& model, const Parallelism& way);
 // What a stage is to the formulas of a way.
 Parallelism wayOf(const Layout& layout, int stage);

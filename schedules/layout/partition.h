@@ -40,7 +40,7 @@ struct PartitionProblem {
 // {"layers": [{"kind": "block", "count": 1, "forward_ns", "input_grad_ns", "weight_grad_ns", "weight_bytes",
 // "activation_bytes", "boundary_bytes"}], "latency_ns", "bytes_per_second"}; Unreadable names the layer.
 Result<PartitionProblem> parseModelLayers(std::string_view text);
-// Of "gpt3-13b@a100", with ":b=1" samples a microbatch, ":t=1" devices that share a layer, ":mtp=1" layers of multi-token
+// Reads "gpt3-13b@a100", with ":b=1" samples a microbatch, ":t=1" devices that share a layer, ":mtp=1" layers of multi-token
 // prediction, each a block and the head again. Usage as parseCluster.
 Result<PartitionProblem> modelLayersOf(std::string_view text);
 

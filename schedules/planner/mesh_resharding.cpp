@@ -138,7 +138,7 @@ Fraction busiestSender(const std::vector<UnitTask>& tasks, int hosts, const std:
     return out;
 }
 
-// Of copies for each device, or one for each host, the busiest card of either side.
+// The busiest card of either side, with copies for each device or one for each host.
 Fraction copies(const std::vector<UnitTask>& tasks, const ReshardingProblem& problem, bool eachDevice, bool sendOnce)
 {
     std::vector<std::int64_t> in(static_cast<std::size_t>(problem.to.hosts), 0), out;

@@ -33,7 +33,7 @@ struct MegatronLayout {
 Result<MegatronLayout> readMegatronLayout(std::string_view text, int ranks);
 // The text of a layout, shortened by repetition. Precondition: no count is negative.
 std::string toText(const MegatronLayout& layout);
-// Of stages with so many layers, the embedding in the first, the loss in the last.
+// The text of stages with so many layers, the embedding in the first, the loss in the last.
 std::string megatronLayout(const std::vector<int>& layers);
 
 // An order as Megatron-LM is asked for it.

@@ -54,7 +54,7 @@ private slots:
         QCOMPARE(panel.names()->currentRow(), chosen);
     }
 
-    // Of a run without ops it opens on why nothing computes, not on the first table that has rows.
+    // A run without ops opens it on why nothing computes, not on the first table that has rows.
     void withoutOpsItOpensOnWhyNothingComputes()
     {
         auto tables = *tablesOfRun(false);

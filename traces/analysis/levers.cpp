@@ -758,7 +758,7 @@ std::vector<LeverKind> leversAbout(IdleCause cause)
     }
 }
 
-// Of the causes that a lever is about the one with most idle time; of equal ones the first.
+// The cause with most idle time among those that a lever is about; the first of equal ones.
 IdleCause mainCause(LeverKind kind, const IdleByCause& idle)
 {
     auto most = static_cast<IdleCause>(0);

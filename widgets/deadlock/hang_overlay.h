@@ -19,7 +19,7 @@ public:
         int rank = 0;
         Op op;
     };
-    // Of panel 0: the ops that are never reached, those on the cycle in waiting order, and why each rank stops.
+    // In panel 0: the ops that are never reached, those on the cycle in waiting order, and why each rank stops.
     struct Marks {
         std::vector<RankOp> stopped;
         std::vector<RankOp> cycle;

@@ -9,7 +9,7 @@
 namespace stagewright {
 namespace {
 
-// Of a pattern, without those that say nothing of what is looked for, unless there are no others.
+// The words of a pattern, without those that say nothing of what is looked for, unless there are no others.
 QStringList wordsOf(const QString& pattern)
 {
     static const QStringList idle{u"a"_s,  u"an"_s,  u"and"_s, u"the"_s, u"of"_s, u"to"_s, u"my"_s,     u"in"_s,

@@ -74,7 +74,7 @@ void TablesPanel::setTables(std::shared_ptr<const std::vector<ReportTable>> tabl
     showTable(m_names->currentRow());
 }
 
-// Of a run without ops the one that says why nothing computes.
+// The table that says why nothing computes, for a run without ops.
 int TablesPanel::firstWithRows() const
 {
     const auto has = [this](std::size_t row) {

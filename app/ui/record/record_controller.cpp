@@ -52,7 +52,7 @@ QString freePath(const QString& path)
     return free;
 }
 
-// Of the schedule's name what a file of it is called.
+// What a file of a schedule of that name is called.
 QString orderName(const RunInfo& info)
 {
     QString base = QString::fromStdString(info.scheduleName).section(u'/', -1);
