@@ -104,6 +104,38 @@ void StepTools::addRow(const QString& label, QWidget* field, const QString& tip)
     for (QWidget* inner : field->findChildren<QWidget*>()) inner->installEventFilter(m_wheel);
 }
 
+void StepTools::addRankBoxes(const RankBoxes& words, const QString& command, int ranks,
+                             std::function<std::vector<int>(const lessons::Canvas&)> valuesOf)
+{
+    auto* row = new QWidget(m_form);
+    auto* line = new QHBoxLayout(row);
+    line->setContentsMargins(0, 0, 0, 0);
+    line->setSpacing(4);
+    auto boxes = std::make_shared<std::vector<QSpinBox*>>();
+    for (int rank = 0; rank < ranks && rank < 8; ++rank) {
+        auto* box = new QSpinBox(row);
+        box->setRange(0, 64);
+        box->setFixedWidth(52);
+        box->setKeyboardTracking(false);
+        box->setAccessibleName(words.name.arg(rank));
+        boxes->push_back(box);
+        line->addWidget(box);
+        connect(box, &QSpinBox::valueChanged, this, [this, boxes, command] {
+            if (m_filling) return;
+            QStringList values;
+            for (const QSpinBox* one : *boxes) values << QString::number(one->value());
+            emit editAsked(command + values.join(u','));
+        });
+    }
+    line->addStretch(1);
+    m_fill.push_back([boxes, valuesOf = std::move(valuesOf)](const lessons::Canvas& now) {
+        const std::vector<int> values = valuesOf(now);
+        for (std::size_t i = 0; i < boxes->size() && i < values.size(); ++i)
+            if (!(*boxes)[i]->hasFocus()) (*boxes)[i]->setValue(values[i]);
+    });
+    addRow(words.label, row, words.tip);
+}
+
 QPushButton* StepTools::button(const QString& text, const QString& tip, const QString& command)
 {
     auto* made = new QPushButton(text, m_form);
@@ -183,70 +215,26 @@ void StepTools::setStep(const lessons::Lesson* lesson, const lessons::Step* step
         line->addStretch(1);
         addRow(u"Backward"_s, row, {});
     }
-    if (allowed("warmup")) {
-        auto* row = new QWidget(m_form);
-        auto* line = new QHBoxLayout(row);
-        line->setContentsMargins(0, 0, 0, 0);
-        line->setSpacing(4);
-        auto boxes = std::make_shared<std::vector<QSpinBox*>>();
-        for (int rank = 0; rank < canvas.settings.ranks && rank < 8; ++rank) {
-            auto* box = new QSpinBox(row);
-            box->setRange(0, 64);
-            box->setFixedWidth(52);
-            box->setKeyboardTracking(false);
-            box->setAccessibleName(u"Warm-up of rank %1"_s.arg(rank));
-            boxes->push_back(box);
-            line->addWidget(box);
-            connect(box, &QSpinBox::valueChanged, this, [this, boxes] {
-                if (m_filling) return;
-                QStringList values;
-                for (const QSpinBox* one : *boxes) values << QString::number(one->value());
-                emit editAsked(u"warmup "_s + values.join(u','));
-            });
-        }
-        line->addStretch(1);
-        m_fill.push_back([boxes](const lessons::Canvas& now) {
-            const std::vector<int> warmups = lessons::warmupsOf(now.schedule);
-            for (std::size_t i = 0; i < boxes->size() && i < warmups.size(); ++i)
-                if (!(*boxes)[i]->hasFocus()) (*boxes)[i]->setValue(warmups[i]);
-        });
-        addRow(u"Warm-up"_s, row,
-               u"Forwards of each rank before its first backward; then one forward and one backward in turn"_s);
-    }
-    if (std::find(tools.begin(), tools.end(), "lag") != tools.end()) {
-        auto* row = new QWidget(m_form);
-        auto* line = new QHBoxLayout(row);
-        line->setContentsMargins(0, 0, 0, 0);
-        line->setSpacing(4);
-        auto boxes = std::make_shared<std::vector<QSpinBox*>>();
-        for (int rank = 0; rank < canvas.settings.ranks && rank < 8; ++rank) {
-            auto* box = new QSpinBox(row);
-            box->setRange(0, 64);
-            box->setFixedWidth(52);
-            box->setKeyboardTracking(false);
-            box->setAccessibleName(u"Backwards by which rank %1 delays its W's"_s.arg(rank));
-            boxes->push_back(box);
-            line->addWidget(box);
-            connect(box, &QSpinBox::valueChanged, this, [this, boxes] {
-                if (m_filling) return;
-                QStringList values;
-                for (const QSpinBox* one : *boxes) values << QString::number(one->value());
-                emit editAsked(u"lag "_s + values.join(u','));
-            });
-        }
-        line->addStretch(1);
-        m_fill.push_back([boxes](const lessons::Canvas& now) {
-            for (std::size_t rank = 0; rank < boxes->size() && rank < now.schedule.order.size(); ++rank) {
-                int lag = -1; // input gradients before the first weight gradient, but its own
-                for (const Op& op : now.schedule.order[rank]) {
-                    if (isWeightGrad(op.kind)) break;
-                    lag += isInputGrad(op.kind) ? 1 : 0;
-                }
-                if (!(*boxes)[rank]->hasFocus()) (*boxes)[rank]->setValue(std::max(0, lag));
-            }
-        });
-        addRow(u"Delay W"_s, row, u"By rank: how many backwards later each W runs than its I"_s);
-    }
+    if (allowed("warmup"))
+        addRankBoxes({u"Warm-up"_s, u"Warm-up of rank %1"_s,
+                      u"Forwards of each rank before its first backward; then one forward and one backward in turn"_s},
+                     u"warmup "_s, canvas.settings.ranks,
+                     [](const lessons::Canvas& now) { return lessons::warmupsOf(now.schedule); });
+    if (std::find(tools.begin(), tools.end(), "lag") != tools.end())
+        addRankBoxes({u"Delay W"_s, u"Backwards by which rank %1 delays its W's"_s,
+                      u"By rank: how many backwards later each W runs than its I"_s},
+                     u"lag "_s, canvas.settings.ranks, [](const lessons::Canvas& now) {
+                         std::vector<int> lags;
+                         for (const auto& list : now.schedule.order) {
+                             int lag = -1; // input gradients before the first weight gradient, but its own
+                             for (const Op& op : list) {
+                                 if (isWeightGrad(op.kind)) break;
+                                 lag += isInputGrad(op.kind) ? 1 : 0;
+                             }
+                             lags.push_back(std::max(0, lag));
+                         }
+                         return lags;
+                     });
     if (allowed("layers")) {
         auto* field = new QLineEdit(m_form);
         connect(field, &QLineEdit::returnPressed, this,

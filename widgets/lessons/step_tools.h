@@ -41,6 +41,12 @@ signals:
 private:
     void clear();
     void addRow(const QString& label, QWidget* field, const QString& tip);
+    struct RankBoxes {
+        QString label, name, tip; // name: of the box of rank %1
+    };
+    // A number for each rank, at most eight; the command with all of them is asked when one changes.
+    void addRankBoxes(const RankBoxes& words, const QString& command, int ranks,
+                      std::function<std::vector<int>(const lessons::Canvas&)> valuesOf);
     QPushButton* button(const QString& text, const QString& tip, const QString& command);
 
     lessons::Canvas m_canvas;
