@@ -20,6 +20,7 @@
 #include "schedules/planner/layer_strategies.h"
 #include "schedules/planner/mesh_resharding.h"
 #include "schedules/planner/model_cuts.h"
+#include "schedules/planner/tier_problems.h"
 #include "schedules/planner/uneven_devices.h"
 
 namespace stagewright {
@@ -403,6 +404,13 @@ constexpr auto planners = std::to_array<Planner>({
     {{"cephalo", "Cephalo: samples, microbatches and state over unequal devices"}, cephalo, "time"},
     {{"comet", "COMET: model and data parallelism on any cluster, and what limits it"}, comet, "best"},
     {{"jigsaw", "Jigsaw: jobs with partial backward on shared GPUs"}, jigsaw, ""},
+    {{"residency", "which pieces of state are on a device under a cap: by the known future, LRU, FIFO"},
+     solveResidency,
+     "by_cap"},
+    {{"chunks", "PatrickStar: tensors in chunks, and a step's loads under a cap"}, solveChunks, "result"},
+    {{"buckets", "AxoNN: optimizer state on the host, in buckets"}, solveBuckets, ""},
+    {{"owners", "DP-KFAC: which member of a group owns a layer"}, solveOwners, ""},
+    {{"fill", "PipeFisher: work that can wait, in a rank's idle time"}, solveFilling, ""},
 });
 
 } // namespace
