@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 
 #include "schedules/base/text.h"
+#include "schedules/execute/ready_order.h"
 #include "schedules/messages/lower.h"
 #include "schedules/model/offload.h"
 #include "schedules/text/link_text.h"
@@ -63,6 +64,12 @@ std::string offloadFault(const std::string& text)
 {
     const auto rule = parseOffload(text);
     return rule ? std::string() : fmt::format("{}; {}", rule.error().message, rule.error().remedy);
+}
+
+std::string orderFault(const std::string& text)
+{
+    const auto order = parseReadyOrder(text);
+    return order ? std::string() : fmt::format("{}; {}", order.error().message, order.error().remedy);
 }
 
 std::string copiesFault(const std::string& text)
@@ -184,6 +191,12 @@ std::vector<SetupKey> allKeys()
          "stages that hold them longest (also :ahead=N, compute ops before the backward [1]), or what a cap asks for, "
          "such as cap=3 (microbatches of a rank) or cap=26MiB [none]",
          offloadFault},
+        {"--order", &S::order, SetupSimulate, "list|arrival|hint[:limit=L,rule=R]",
+         "How ranks choose their next op: as listed; arrival, what came first (a pipeline of forwards and backwards; "
+         "also "
+         "rule=forward_first or backward_first); hint, the list, but past an op that still waits. limit: microbatches "
+         "that a rank may hold [list]",
+         orderFault},
         {"--hoist", &S::hoist, runs | SetupLesson, "",
          "Recompute as soon as the rank is free, not when the gradient arrives", anything, ownCheckpoints},
         {"--replicas", &S::replicas, replicas | SetupLesson, "N", "Pipelines side by side that train one model [1]",

@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "schedules/base/text.h"
+#include "schedules/execute/ready_order.h"
 #include "schedules/heuristic/block_schedule.h"
 #include "schedules/heuristic/building_block.h"
 #include "schedules/library/registry.h"
@@ -477,10 +478,30 @@ Result<CostModel> costsOf(const ReplicaLists& state, const Schedule& lists, cons
     return costs;
 }
 
+namespace {
+
+// The order that ranks find while they run.
+Result<Schedule> ordered(const ReplicaLists& state, const Setup& setup, const SetupSources& sources)
+{
+    if (setup.order.empty()) return state.schedule;
+    STAGEWRIGHT_TRY(const auto order, parseReadyOrder(setup.order));
+    if (order.by == ReadyOrder::By::List) return state.schedule;
+    STAGEWRIGHT_CHECK(validate(state.schedule).toResult());
+    SetupSources quiet = sources; // the costs are chosen again for the new order
+    quiet.note = nullptr;
+    STAGEWRIGHT_TRY(const auto costs, costsOf(state, state.schedule, setup, quiet));
+    STAGEWRIGHT_TRY(auto found, orderByReadiness(state.schedule, costs, order));
+    found.name = fmt::format("{} order={}", state.schedule.name, toText(order));
+    return found;
+}
+
+} // namespace
+
 Result<Prepared> prepare(const std::string& name, const Setup& setup, const SetupSources& sources)
 {
     Prepared out;
     STAGEWRIGHT_TRY(out.state, simulatedLists(name, setup, sources));
+    STAGEWRIGHT_TRY(out.state.schedule, ordered(out.state, setup, sources));
     STAGEWRIGHT_TRY(out.lists, chooseLowering(out.state.schedule, setup, sources));
     out.validation = validate(out.lists.schedule, out.lists.channels);
     if (!out.validation.valid()) return out;

@@ -20,6 +20,7 @@ struct Setup {
     std::string overlap = "atomic";
     std::string recompute = "none";
     std::string offload; // "": none; as parseOffload() reads it
+    std::string order;   // "": as listed; as parseReadyOrder() reads it
     bool hoist = false;
     // What a simulation's ops cost.
     std::string costs;     // "F=1,I=1,W=1", FILE.json, analytic:MODEL@DEVICE; empty: one unit each

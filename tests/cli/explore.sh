@@ -19,6 +19,7 @@ declare -A small=(
     [uneven]='--batch 6'
     [partial]='--replicas 4'
     [levels]='--ranks 4 --microbatches 8 --schedules 1f1b,zb-h1 --latency 0.25'
+    [readiness]='--ranks 4 --microbatches 8 --seeds 5'
     [choose]='--cluster 8@a100 --model gpt3-1.3b --samples 16 --tried 2'
 )
 for name in $names; do

@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 run stagewright solve
 expect_code 0
-for program in alpa_inter intra_ilp mlp_sharding reshard layerwise merak cephalo comet jigsaw; do expect_out "^$program +"; done
+for program in alpa_inter intra_ilp mlp_sharding reshard layerwise merak cephalo comet jigsaw residency chunks buckets owners fill; do expect_out "^$program +"; done
 run stagewright solve "$ROOT/tests/data/planners/alpa_head_heavy.json"
 expect_code 0
 expect_out '"latency": 55360'

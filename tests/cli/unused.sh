@@ -38,6 +38,7 @@ tried --keep --keep 0.125
 tried --stage-layers --stage-layers 3,1
 tried --layout --layout 'Ettt|tL'
 tried --offload --offload all
+tried --order --order hint
 tried --copies --copies duplex=full
 tried --perturb --perturb rank=1:2
 tried --seed --seed 3
