@@ -23,6 +23,9 @@ struct ClusterStudy {
     double inside = 0, between = 0;               // of links in a host and of a device's network
     double expansion = 0, expansionBandwidth = 0; // bytes beyond the capacity; 0: none
     std::vector<std::int64_t> splits;             // M
+    struct Prices {
+        double device = 0, memory = 0, expansion = 0, network = 0; // of a device, a GB of each, a GB/s of its network
+    } prices;                                                      // device 0: unknown
 };
 struct ClusterSplit {
     std::int64_t model = 1, data = 1;

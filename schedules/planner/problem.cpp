@@ -13,15 +13,9 @@
 
 #include "schedules/base/foreign_json.h"
 #include "schedules/base/json_input.h"
-#include "schedules/planner/cluster_study.h"
-#include "schedules/planner/inter_operator.h"
-#include "schedules/planner/intra_operator.h"
-#include "schedules/planner/job_packing.h"
-#include "schedules/planner/layer_strategies.h"
-#include "schedules/planner/mesh_resharding.h"
-#include "schedules/planner/model_cuts.h"
+#include "schedules/planner/examples.h"
+#include "schedules/planner/pictures.h"
 #include "schedules/planner/tier_problems.h"
-#include "schedules/planner/uneven_devices.h"
 
 namespace stagewright {
 
@@ -31,7 +25,11 @@ using Json = nlohmann::ordered_json;
 
 using Input = JsonInput;
 
-using Solver = Result<Json> (*)(Input& in, const Progress& progress);
+struct Solved {
+    Json json;
+    PlannerPicture picture;
+};
+using Solver = Result<Solved> (*)(Input& in, const Progress& progress);
 
 // Nothing is solved where the input could not be read.
 Result<void> whole(const Input& in)
@@ -42,7 +40,7 @@ Result<void> whole(const Input& in)
 
 Json orNull(const std::optional<double>& value) { return value ? Json(std::round(*value * 1e6) / 1e6) : Json(nullptr); }
 
-Result<Json> alpaInter(Input& in, const Progress& progress)
+Result<Solved> alpaInter(Input& in, const Progress& progress)
 {
     InterOperatorProblem problem;
     problem.layers = in.get<int>("layers");
@@ -64,21 +62,25 @@ Result<Json> alpaInter(Input& in, const Progress& progress)
     }
     STAGEWRIGHT_CHECK(whole(in));
     STAGEWRIGHT_TRY(const auto plan, planInterOperator(problem, progress));
-    if (!plan) return Json{{"latency", nullptr}, {"plans", 0}};
+    PlannerPicture picture = pictureOf(problem, plan);
+    if (!plan) return Solved{{{"latency", nullptr}, {"plans", 0}}, std::move(picture)};
     Json stages = Json::array();
     for (const StageOption& one : plan->stages) stages.push_back({one.first, one.last, one.submesh, one.option});
-    return Json{{"latency", plan->time}, {"plans", plan->plans}, {"plan", stages}, {"crossings", plan->crossings}};
+    return Solved{{{"latency", plan->time}, {"plans", plan->plans}, {"plan", stages}, {"crossings", plan->crossings}},
+                  std::move(picture)};
 }
 
-Result<Json> layerwise(Input& in, const Progress&)
+Result<Solved> layerwise(Input& in, const Progress&)
 {
     LayerStrategyProblem problem{in.table<std::int64_t>("time"), in.table<std::int64_t>("memory"),
                                  in.table<std::int64_t>("change"), in.get<std::int64_t>("budget")};
     STAGEWRIGHT_CHECK(whole(in));
     STAGEWRIGHT_TRY(const auto plan, chooseStrategies(problem));
-    if (!plan) return Json{{"time", nullptr}};
-    return Json{
-        {"time", plan->time}, {"memory", plan->memory}, {"choices", plan->choices}, {"strategies", plan->strategies}};
+    PlannerPicture picture = pictureOf(problem, plan);
+    if (!plan) return Solved{{{"time", nullptr}}, std::move(picture)};
+    return Solved{
+        {{"time", plan->time}, {"memory", plan->memory}, {"choices", plan->choices}, {"strategies", plan->strategies}},
+        std::move(picture)};
 }
 
 Json jsonOf(const std::optional<Partition>& partition)
@@ -87,7 +89,7 @@ Json jsonOf(const std::optional<Partition>& partition)
     return {{"largest", partition->largest}, {"splits", partition->ways}, {"split", partition->bounds}};
 }
 
-Result<Json> merakGraph(Input& in)
+Result<Solved> merakGraph(Input& in)
 {
     std::vector<GraphNode> nodes;
     std::vector<std::int64_t> costs;
@@ -106,10 +108,12 @@ Result<Json> merakGraph(Input& in)
     STAGEWRIGHT_CHECK(whole(in));
     const auto cuts = legalCuts(nodes, width);
     const auto best = cuts.empty() && parts > 1 ? std::nullopt : divide(costs, parts, cuts);
-    return Json{{"cuts", cuts}, {"best", jsonOf(best)}};
+    std::vector<std::string> names;
+    for (const GraphNode& node : nodes) names.push_back(node.name);
+    return Solved{{{"cuts", cuts}, {"best", jsonOf(best)}}, partitionPicture(names, costs, cuts, best)};
 }
 
-Result<Json> merakRecompute(Input& in)
+Result<Solved> merakRecompute(Input& in)
 {
     RecomputeProblem problem;
     problem.microbatches = in.get<int>("m");
@@ -124,12 +128,13 @@ Result<Json> merakRecompute(Input& in)
     STAGEWRIGHT_TRY(const auto plan, planRecomputation(problem));
     Json kept = Json::array();
     for (const auto& one : plan.kept) kept.push_back(one ? Json(*one) : Json(nullptr));
-    return Json{{"kept", kept},
-                {"slowest_stage", plan.slowest ? Json(*plan.slowest) : Json(nullptr)},
-                {"full_recompute", plan.all}};
+    return Solved{{{"kept", kept},
+                   {"slowest_stage", plan.slowest ? Json(*plan.slowest) : Json(nullptr)},
+                   {"full_recompute", plan.all}},
+                  pictureOf(problem, plan)};
 }
 
-Result<Json> merak(Input& in, const Progress&)
+Result<Solved> merak(Input& in, const Progress&)
 {
     const auto kind = in.get<std::string>("kind");
     STAGEWRIGHT_CHECK(whole(in));
@@ -140,14 +145,14 @@ Result<Json> merak(Input& in, const Progress&)
         const int parts = in.get<int>("p");
         STAGEWRIGHT_CHECK(whole(in));
         const auto best = divide(items, parts);
-        return best ? jsonOf(best) : Json{{"largest", nullptr}};
+        return Solved{best ? jsonOf(best) : Json{{"largest", nullptr}}, partitionPicture({}, items, {}, best)};
     }
     if (kind == "step") {
         const auto p = in.get<std::int64_t>("p"), m = in.get<std::int64_t>("m");
-        const double pass = in.get<double>("F") + in.get<double>("R") + in.get<double>("B");
+        const double forward = in.get<double>("F"), again = in.get<double>("R"), backward = in.get<double>("B");
         STAGEWRIGHT_CHECK(whole(in));
-        const double step = static_cast<double>(m + p - 1) * pass;
-        return Json{{"plain", step}, {"closed_form", step}};
+        const double step = (static_cast<double>(m) + static_cast<double>(p) - 1) * (forward + again + backward);
+        return Solved{{{"plain", step}, {"closed_form", step}}, pipelinePicture(p, m, forward, again, backward)};
     }
     if (kind == "subpipe") {
         const auto segments = in.get<std::int64_t>("segments");
@@ -156,13 +161,14 @@ Result<Json> merak(Input& in, const Progress&)
         if (segments < 0 || segments > 1'000'000) in.wrong("segments are 0 to 1000000");
         STAGEWRIGHT_CHECK(whole(in));
         const SubPipeline times = subPipeline(segments, compute, reduce, loss);
-        return Json{{"unsplit", times.unsplit}, {"split", std::round(times.split * 1e6) / 1e6}};
+        return Solved{{{"unsplit", times.unsplit}, {"split", std::round(times.split * 1e6) / 1e6}},
+                      subPipelinePicture(segments, compute, reduce, loss)};
     }
     return fail(ErrorCode::Unreadable, fmt::format("input: kind is '{}'", kind),
                 "kinds are graph, partition, recompute, step, subpipe");
 }
 
-Result<Json> cephalo(Input& in, const Progress&)
+Result<Solved> cephalo(Input& in, const Progress&)
 {
     UnevenProblem problem;
     problem.samples = in.get<int>("batch");
@@ -197,7 +203,7 @@ Result<Json> cephalo(Input& in, const Progress&)
     }
     out["even"] = orNull(answer.even);
     out["speed"] = orNull(answer.speed);
-    return out;
+    return Solved{std::move(out), pictureOf(problem, answer)};
 }
 
 std::string fraction(std::int64_t a, std::int64_t b)
@@ -206,14 +212,18 @@ std::string fraction(std::int64_t a, std::int64_t b)
     return b == common ? std::to_string(a / common) : fmt::format("{}/{}", a / common, b / common);
 }
 
-Result<Json> jigsaw(Input& in, const Progress& progress)
+Result<Solved> jigsaw(Input& in, const Progress& progress)
 {
     Json out;
+    std::vector<PackingProblem> problems;
+    std::vector<Packing> packings;
     for (const char* key : {"jobs", "full"}) {
         if (std::string_view(key) == "full" && !in.has("full")) continue;
         const PackingProblem problem{in.get<int>("gpus"), in.table<std::int64_t>(key)};
         STAGEWRIGHT_CHECK(whole(in));
         STAGEWRIGHT_TRY(const auto packing, packJobs(problem, progress));
+        problems.push_back(problem);
+        packings.push_back(packing);
         out[std::string_view(key) == "full" ? "full" : "partial"] = {
             {"gang", packing.gang},
             {"packed", packing.packed},
@@ -222,10 +232,12 @@ Result<Json> jigsaw(Input& in, const Progress& progress)
             {"proven", packing.proven},
             {"places", packing.places}};
     }
-    return out;
+    const bool two = problems.size() > 1;
+    return Solved{std::move(out),
+                  pictureOf(problems[0], packings[0], two ? &problems[1] : nullptr, two ? &packings[1] : nullptr)};
 }
 
-Result<Json> comet(Input& in, const Progress&)
+Result<Solved> comet(Input& in, const Progress&)
 {
     ClusterStudy study;
     const auto model = in.all<double>("model");
@@ -252,6 +264,12 @@ Result<Json> comet(Input& in, const Progress&)
             study.expansion = expansion[0], study.expansionBandwidth = expansion[1];
     }
     study.splits = in.all<std::int64_t>("splits");
+    if (const Json none = Json::object(); in.has("prices")) {
+        Input prices(in.object("prices", none));
+        study.prices = {prices.get<double>("device"), prices.get<double>("memory"),
+                        prices.get<double>("expansion", 0.0), prices.get<double>("network", 0.0)};
+        if (!prices.problem().empty()) in.wrong("prices: " + prices.problem());
+    }
     STAGEWRIGHT_CHECK(whole(in));
     STAGEWRIGHT_TRY(const auto answer, studyCluster(study));
     const auto digits = [](double value, double scale) { return std::round(value * scale) / scale; };
@@ -269,10 +287,11 @@ Result<Json> comet(Input& in, const Progress&)
                           digits(row.step(), 1e4)}},
                         {"limit", limit}});
     }
-    return Json{{"rows", rows}, {"best", answer.best ? Json(*answer.best) : Json(nullptr)}};
+    return Solved{{{"rows", rows}, {"best", answer.best ? Json(*answer.best) : Json(nullptr)}},
+                  pictureOf(study, answer)};
 }
 
-Result<Json> reshard(Input& in, const Progress& progress)
+Result<Solved> reshard(Input& in, const Progress& progress)
 {
     ReshardingProblem problem;
     problem.shape = in.all<std::int64_t>("shape");
@@ -298,17 +317,18 @@ Result<Json> reshard(Input& in, const Progress& progress)
                           {"start", share({one.start, 1})},
                           {"end", share({one.end, 1})}});
     }
-    return Json{{"tasks", plan.tasks.size()},
-                {"send_recv", share(plan.sendReceive)},
-                {"one_copy", share(plan.oneCopy)},
-                {"bound", share(plan.bound)},
-                {"greedy", share({plan.balanced, 1})},
-                {"optimum", share({plan.best, 1})},
-                {"proven", plan.proven},
-                {"plan", placed}};
+    return Solved{{{"tasks", plan.tasks.size()},
+                   {"send_recv", share(plan.sendReceive)},
+                   {"one_copy", share(plan.oneCopy)},
+                   {"bound", share(plan.bound)},
+                   {"greedy", share({plan.balanced, 1})},
+                   {"optimum", share({plan.best, 1})},
+                   {"proven", plan.proven},
+                   {"plan", placed}},
+                  pictureOf(problem, plan)};
 }
 
-Result<Json> intraOperator(Input& in, const Progress& progress)
+Result<Solved> intraOperator(Input& in, const Progress& progress)
 {
     IntraOperatorProblem problem;
     problem.cost = in.table<double>("cost");
@@ -366,15 +386,17 @@ Result<Json> intraOperator(Input& in, const Progress& progress)
     }
     STAGEWRIGHT_CHECK(whole(in));
     STAGEWRIGHT_TRY(const auto plan, planIntraOperator(problem, progress));
-    if (!plan) return Json{{"objective", nullptr}};
-    return Json{{"objective", orNull(plan->cost)},
-                {"pick", plan->pick},
-                {"proven", plan->proven},
-                {"bound", orNull(plan->bound)},
-                {"method", plan->method}};
+    PlannerPicture picture = pictureOf(problem, plan);
+    if (!plan) return Solved{{{"objective", nullptr}}, std::move(picture)};
+    return Solved{{{"objective", orNull(plan->cost)},
+                   {"pick", plan->pick},
+                   {"proven", plan->proven},
+                   {"bound", orNull(plan->bound)},
+                   {"method", plan->method}},
+                  std::move(picture)};
 }
 
-Result<Json> perceptron(Input& in, const Progress&)
+Result<Solved> perceptron(Input& in, const Progress&)
 {
     const PerceptronProblem problem{in.get<double>("b"),          in.get<double>("h"),
                                     in.get<double>("f"),          in.get<double>("n"),
@@ -384,7 +406,19 @@ Result<Json> perceptron(Input& in, const Progress&)
     STAGEWRIGHT_TRY(const auto plan, planPerceptron(problem));
     Json choices = Json::array();
     for (const auto& [first, second] : plan.choices) choices.push_back({first, second});
-    return Json{{"cost", orNull(plan.cost)}, {"choices", choices}};
+    return Solved{{{"cost", orNull(plan.cost)}, {"choices", choices}}, pictureOf(problem, plan)};
+}
+
+// A line for each member of the input.
+std::string written(const Json& problem)
+{
+    std::string out = "{\"program\": " + problem["program"].dump() + ",\n \"input\": {";
+    bool first = true;
+    for (const auto& [key, value] : problem["input"].items()) {
+        out += (first ? "\n  " : ",\n  ") + Json(key).dump() + ": " + value.dump();
+        first = false;
+    }
+    return out + "}}\n";
 }
 
 struct Planner {
@@ -425,6 +459,55 @@ std::span<const PlannerInfo> allPlanners()
     return infos;
 }
 
+Result<std::string> exampleProblem(std::string_view program)
+{
+    std::string names;
+    for (const Planner& planner : planners) {
+        if (planner.info.program == program)
+            return written({{"program", std::string(program)}, {"input", exampleInput(program)}});
+        names += fmt::format("{}{}", names.empty() ? "" : ", ", planner.info.program);
+    }
+    return fail(ErrorCode::Usage, fmt::format("there is no planner '{}'", program), "known are " + names);
+}
+
+std::string programOf(std::string_view text)
+{
+    const Json json = readForeignJson<Json>(text);
+    return json.is_object() && json.contains("program") && json["program"].is_string()
+               ? json["program"].get<std::string>()
+               : std::string();
+}
+
+std::vector<ProblemNumber> numbersOf(std::string_view text)
+{
+    std::vector<ProblemNumber> out;
+    const Json json = readForeignJson<Json>(text);
+    if (!json.is_object() || !json.contains("program") || !json.contains("input") || !json["input"].is_object())
+        return out;
+    for (const auto& [key, value] : json["input"].items())
+        if (value.is_number() && std::isfinite(value.get<double>()))
+            out.push_back({key, value.get<double>(), value.is_number_integer()});
+    return out;
+}
+
+Result<std::string> withNumber(std::string_view text, std::string_view key, double value)
+{
+    Json json = readForeignJson<Json>(text);
+    std::string keys;
+    for (const ProblemNumber& number : numbersOf(text)) {
+        keys += fmt::format("{}{}", keys.empty() ? "" : ", ", number.key);
+        if (number.key != key) continue;
+        Json& place = json["input"][number.key];
+        if (value == std::floor(value) && std::abs(value) < 9e15)
+            place = static_cast<std::int64_t>(value);
+        else
+            place = value;
+        return written(json);
+    }
+    return fail(ErrorCode::Usage, fmt::format("the problem has no number '{}'", key),
+                keys.empty() ? "it has none" : "it has " + keys);
+}
+
 Result<PlannerAnswer> solveProblem(std::string_view text, const Progress& progress)
 {
     const Json json = readForeignJson<Json>(text);
@@ -440,9 +523,10 @@ Result<PlannerAnswer> solveProblem(std::string_view text, const Progress& progre
             continue;
         }
         Input in(json["input"]);
-        STAGEWRIGHT_TRY(const auto answer, planner.solve(in, progress));
-        const auto value = answer.find(planner.key);
-        return PlannerAnswer{name, answer.dump(2), value == answer.end() || !value->is_null()};
+        STAGEWRIGHT_TRY(auto answer, planner.solve(in, progress));
+        const auto value = answer.json.find(planner.key);
+        return PlannerAnswer{name, answer.json.dump(2), value == answer.json.end() || !value->is_null(),
+                             std::move(answer.picture)};
     }
     return fail(ErrorCode::Unreadable, fmt::format("there is no planner '{}'", name.substr(0, 60)),
                 "known are " + names);

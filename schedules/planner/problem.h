@@ -4,9 +4,11 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "schedules/base/progress.h"
 #include "schedules/base/result.h"
+#include "schedules/planner/pictures.h"
 
 namespace stagewright {
 
@@ -20,7 +22,22 @@ struct PlannerAnswer {
     std::string program;
     std::string json; // an object, indented
     bool fits = true; // there is a plan
+    PlannerPicture picture;
 };
+// A small problem of the program to start from, as JSON, a line for each member. Usage: an unknown program.
+Result<std::string> exampleProblem(std::string_view program);
+
+std::string programOf(std::string_view problem); // "": it is not a problem
+// A number of the input that is not in a list: what a slider moves.
+struct ProblemNumber {
+    std::string key;
+    double value = 0;
+    bool whole = false; // as it is written
+};
+std::vector<ProblemNumber> numbersOf(std::string_view problem); // none: it is not a problem
+// The problem with another number, likewise. Usage: it has no such number.
+Result<std::string> withNumber(std::string_view problem, std::string_view key, double value);
+
 // Unreadable: not such a problem, with the place in it; Usage: numbers that a planner refuses; Cancelled.
 Result<PlannerAnswer> solveProblem(std::string_view text, const Progress& progress = {});
 

@@ -13,13 +13,6 @@ namespace {
 
 constexpr double slack = 1e-9; // relative, of sums of decimal numbers
 
-double timeOf(const UnevenProblem& problem, const UnevenDevice& device, UnevenPlan::Pick pick)
-{
-    if (pick.count == 0) return 0;
-    const double forward = device.f1 * pick.samples + device.f0, backward = device.b1 * pick.samples + device.b0;
-    return pick.count * ((problem.recompute ? 2 : 1) * forward + backward) + problem.gap * (pick.count - 1);
-}
-
 double activationsOf(const UnevenDevice& device, UnevenPlan::Pick pick)
 {
     return pick.count == 0 ? 0 : device.a1 * pick.samples + device.a0;
@@ -40,7 +33,7 @@ std::optional<double> fastest(const UnevenProblem& problem, const UnevenDevice& 
     std::optional<double> out;
     for (const auto pick : picksOf(samples))
         if (activationsOf(device, pick) + state <= device.cap * (1 + slack))
-            if (const double time = timeOf(problem, device, pick); !out || time < *out) out = time;
+            if (const double time = unevenTime(problem, device, pick); !out || time < *out) out = time;
     return out;
 }
 
@@ -53,7 +46,7 @@ public:
         std::vector<double> times{0};
         for (const UnevenDevice& device : m_problem.devices)
             for (int samples = 1; samples <= m_problem.samples; ++samples)
-                for (const auto pick : picksOf(samples)) times.push_back(timeOf(m_problem, device, pick));
+                for (const auto pick : picksOf(samples)) times.push_back(unevenTime(m_problem, device, pick));
         std::sort(times.begin(), times.end());
         times.erase(std::unique(times.begin(), times.end()), times.end());
         const auto fits = [this](double time) { return within(time).has_value(); };
@@ -81,7 +74,7 @@ private:
             std::vector<double> ownRoom(samples + 1, none);
             for (std::size_t n = 0; n <= samples; ++n)
                 for (const auto pick : picksOf(static_cast<int>(n))) {
-                    if (timeOf(m_problem, device, pick) > most * (1 + slack)) continue;
+                    if (unevenTime(m_problem, device, pick) > most * (1 + slack)) continue;
                     if (activationsOf(device, pick) > device.cap * (1 + slack)) continue;
                     if (const double left = room(device, pick); left > ownRoom[n]) ownRoom[n] = left, own[n] = pick;
                 }
@@ -100,7 +93,7 @@ private:
             const auto pick = picked[device][left];
             plan.picks.insert(plan.picks.begin(), pick);
             left -= static_cast<std::size_t>(pick.samples) * static_cast<std::size_t>(pick.count);
-            plan.time = std::max(plan.time, timeOf(m_problem, m_problem.devices[device], pick));
+            plan.time = std::max(plan.time, unevenTime(m_problem, m_problem.devices[device], pick));
         }
         plan.shares = sharesOf(plan.picks);
         return plan;
@@ -158,6 +151,13 @@ std::optional<double> inProportion(const UnevenProblem& problem, const std::vect
 }
 
 } // namespace
+
+double unevenTime(const UnevenProblem& problem, const UnevenDevice& device, UnevenPlan::Pick pick)
+{
+    if (pick.count == 0) return 0;
+    const double forward = device.f1 * pick.samples + device.f0, backward = device.b1 * pick.samples + device.b0;
+    return pick.count * ((problem.recompute ? 2 : 1) * forward + backward) + problem.gap * (pick.count - 1);
+}
 
 Result<UnevenAnswer> planUneven(const UnevenProblem& problem)
 {

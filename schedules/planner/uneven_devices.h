@@ -39,6 +39,7 @@ struct UnevenAnswer {
     std::optional<double> even;  // the same samples and state on each
     std::optional<double> speed; // both in proportion to speed
 };
+double unevenTime(const UnevenProblem& problem, const UnevenDevice& device, UnevenPlan::Pick pick); // of its samples
 Result<UnevenAnswer> planUneven(const UnevenProblem& problem);
 
 } // namespace stagewright

@@ -160,7 +160,7 @@ private slots:
         window.workspace().feature<ExplorerController>()->setShown(true);
         look(window, "explorer");
         window.workspace().feature<ExplorerController>()->view()->select(0);
-        window.workspace().feature<ExplorerController>()->view()->setShowsHeat(true);
+        window.workspace().feature<ExplorerController>()->view()->setChart(ExploreChart::Heat);
         look(window, "explorer_heat");
         window.workspace().feature<ExplorerController>()->setShown(false);
         window.workspace().feature<LessonController>()->openShelf();

@@ -295,7 +295,7 @@ private slots:
         QTest::keyClick(view->lines(), Qt::Key_Right);
         QTest::keyClick(view->lines(), Qt::Key_Right);
         QCOMPARE(view->lines()->plot().items[static_cast<std::size_t>(view->lines()->chosen())].column, 1);
-        view->setShowsHeat(true);
+        view->setChart(ExploreChart::Heat);
         QVERIFY(settle(window));
         QTest::keyClick(view->heat(), Qt::Key_Right);
         QTest::keyClick(view->heat(), Qt::Key_Right);
@@ -573,7 +573,7 @@ private slots:
         };
         QCOMPARE(printed(QStringList{"memory"} + shape), csv(view->points(), exploreUnits));
         QCOMPARE(printed(QStringList{"line"} + shape + ticked), csv(view->chart(), exploreUnits));
-        view->setShowsHeat(true);
+        view->setChart(ExploreChart::Heat);
         QVERIFY(settle(window));
         QCOMPARE(printed(QStringList{"heat"} + shape + ticked), csv(view->chart(), exploreUnits));
         view->setPage(ExplorePage::State);

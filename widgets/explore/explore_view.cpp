@@ -116,6 +116,9 @@ QWidget* ExploreView::buildLeft()
     m_ways = new ChooseView; // its fields are here, itself in the centre
     column->addWidget(m_ways->form());
     m_ways->form()->hide();
+    m_planner = new PlannerView;
+    column->addWidget(m_planner->form());
+    m_planner->form()->hide();
     m_miniature = new Miniature(left);
     column->addWidget(m_miniature);
     m_open = new QPushButton(u"Open on the timeline"_s, left);
@@ -179,7 +182,9 @@ QWidget* ExploreView::buildCentre()
          {std::pair(ExplorePlot::Pareto, u"Memory against time…"_s),
           std::pair(ExplorePlot::Lines, u"Over one parameter…"_s),
           std::pair(ExplorePlot::Heat, u"Over two parameters…"_s), std::pair(ExplorePlot::State, u"State…"_s),
-          std::pair(ExplorePlot::Choose, u"Which parallelism…"_s)})
+          std::pair(ExplorePlot::Levels, u"How much is counted…"_s),
+          std::pair(ExplorePlot::Choose, u"Which parallelism…"_s),
+          std::pair(ExplorePlot::Planner, u"Plan of a planner…"_s)})
         menu->addAction(title, this, [this, plot = plot] { emit pictureAsked(plot); });
     picture->setMenu(menu);
     tools->addWidget(csv);
@@ -225,6 +230,17 @@ QWidget* ExploreView::buildCentre()
     heatLayout->addLayout(heatTools);
     heatLayout->addWidget(m_heat, 1);
     m_charts->addTab(heatPage, u"Over two parameters"_s);
+    auto* levelsPage = new QWidget;
+    auto* levelsLayout = new QVBoxLayout(levelsPage);
+    levelsLayout->setContentsMargins(8, 4, 8, 6);
+    m_levels = new PlotWidget(u"levelsPlot"_s, u"Places of the ticked schedules by how much is counted"_s, levelsPage);
+    m_flips = makeLabel({}, "secondary", levelsPage, true);
+    m_flips->setObjectName(u"levelsFlips"_s);
+    m_flips->setWordWrap(true);
+    levelsLayout->addWidget(m_levels, 1);
+    levelsLayout->addWidget(m_flips);
+    m_charts->addTab(levelsPage, u"How much is counted"_s);
+    m_charts->setTabToolTip(2, sentence((*findSurvey("levels"))->summary));
     m_rowsSplit->addWidget(m_charts);
     m_rowsSplit->setStretchFactor(0, 3);
     m_rowsSplit->setStretchFactor(1, 2);
@@ -237,22 +253,27 @@ QWidget* ExploreView::buildCentre()
     m_pages->setTabToolTip(1, u"What replicas that share a model's state need and take"_s);
     m_pages->addTab(m_ways, u"Choose"_s);
     m_pages->setTabToolTip(2, sentence((*findSurvey("choose"))->summary));
+    m_pages->addTab(m_planner, u"Planners"_s);
+    m_pages->setTabToolTip(3, u"Problems of other systems' planners, their plans as pictures"_s);
     // its rows are the first page's
     connect(m_pages, &QTabWidget::currentChanged, this,
             [this] { m_table->parentWidget()->setVisible(page() == ExplorePage::Schedules); });
     // of one pipeline's shape
     const auto showForm = [this] {
-        const bool ways = page() == ExplorePage::Choose;
-        m_ways->form()->setVisible(ways);
+        const bool own = page() == ExplorePage::Choose || page() == ExplorePage::Planners;
+        m_ways->form()->setVisible(page() == ExplorePage::Choose);
+        m_planner->form()->setVisible(page() == ExplorePage::Planners);
         m_form->setVisible(page() == ExplorePage::Schedules ||
                            (page() == ExplorePage::State && m_state->topic() == StateTopic::Stages));
         for (QWidget* of :
              {static_cast<QWidget*>(m_miniature), static_cast<QWidget*>(m_open), static_cast<QWidget*>(m_save)})
-            of->setVisible(!ways);
+            of->setVisible(!own);
+        m_plan->setVisible(page() == ExplorePage::Schedules);
     };
     connect(m_pages, &QTabWidget::currentChanged, this, showForm);
     connect(m_state, &StateView::questionChanged, this, showForm);
     connect(m_ways, &ChooseView::questionChanged, this, &ExploreView::stateChanged);
+    connect(m_planner, &PlannerView::questionChanged, this, &ExploreView::problemChanged);
     connect(m_pages, &QTabWidget::currentChanged, this, &ExploreView::stateChanged);
     connect(m_state, &StateView::questionChanged, this, &ExploreView::stateChanged);
     return m_pages;
@@ -282,10 +303,10 @@ std::pair<ExploreParameter, ExploreParameter> ExploreView::heatParameters() cons
             static_cast<ExploreParameter>(m_heatUp->currentIndex())};
 }
 
-bool ExploreView::showsHeat() const { return m_charts->currentIndex() == 1; }
+ExploreChart ExploreView::chartShown() const { return static_cast<ExploreChart>(m_charts->currentIndex()); }
 ExplorePage ExploreView::page() const { return static_cast<ExplorePage>(m_pages->currentIndex()); }
 void ExploreView::setPage(ExplorePage page) { m_pages->setCurrentIndex(static_cast<int>(page)); }
-void ExploreView::setShowsHeat(bool heat) { m_charts->setCurrentIndex(heat ? 1 : 0); }
+void ExploreView::setChart(ExploreChart chart) { m_charts->setCurrentIndex(static_cast<int>(chart)); }
 
 std::vector<std::string> ExploreView::ticked() const
 {
@@ -351,7 +372,8 @@ SurveyTable ExploreView::points() const { return m_rows ? memoryTable(*m_rows, q
 
 SurveyTable ExploreView::chart() const
 {
-    if (showsHeat()) return m_heatPicture ? heatTable(*m_heatPicture) : SurveyTable();
+    if (chartShown() == ExploreChart::Heat) return m_heatPicture ? heatTable(*m_heatPicture) : SurveyTable();
+    if (chartShown() == ExploreChart::Levels) return m_levelsAnswer ? levelsTable(*m_levelsAnswer) : SurveyTable();
     return m_linesPicture ? lineTable(*m_linesPicture) : SurveyTable();
 }
 
@@ -371,6 +393,13 @@ void ExploreView::setHeat(std::shared_ptr<const HeatPicture> picture)
 {
     m_heatPicture = std::move(picture);
     showHeat();
+}
+
+void ExploreView::setLevels(std::shared_ptr<const LevelsAnswer> answer)
+{
+    m_levelsAnswer = std::move(answer);
+    m_levels->setPlot(levelsPlot(m_levelsAnswer ? *m_levelsAnswer : LevelsAnswer()));
+    m_flips->setText(m_levelsAnswer ? qtText(levelsTable(*m_levelsAnswer).sentence) : QString());
 }
 
 void ExploreView::showPoints()
@@ -405,11 +434,15 @@ void ExploreView::setTheme(const Theme& theme)
     m_miniature->setTheme(theme);
     m_state->setTheme(theme);
     m_ways->setTheme(theme);
+    m_planner->setTheme(theme);
+    m_levels->setTheme(theme);
 }
 
 QString ExploreView::caption(ExplorePlot plot) const
 {
     if (plot == ExplorePlot::State) return m_state->caption();
+    if (plot == ExplorePlot::Planner) return m_planner->caption();
+    if (plot == ExplorePlot::Levels) return u"Places of schedules by how much is counted"_s;
     if (plot == ExplorePlot::Choose) return u"Ways to divide a model: step, memory, and the best by t and p"_s;
     QString what = plot == ExplorePlot::Pareto
                        ? u"Schedules by activation peak and %1"_s.arg(qtText(titleOf(measure())).toLower())
@@ -428,6 +461,8 @@ Plot ExploreView::plotOf(ExplorePlot plot) const
     case ExplorePlot::Heat: return m_heat->plot();
     case ExplorePlot::State: return m_state->plot();
     case ExplorePlot::Choose: return m_ways->plot();
+    case ExplorePlot::Levels: return m_levels->plot();
+    case ExplorePlot::Planner: return m_planner->picture()->plot();
     }
     return {};
 }
@@ -463,6 +498,7 @@ void ExploreView::restore()
         m_rowsSplit->restoreState(rows);
     m_form->setQuestion(question);
     m_ways->restore();
+    m_planner->restore();
     m_restored = true;
 }
 

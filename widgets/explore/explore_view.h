@@ -9,11 +9,13 @@
 #include <QWidget>
 
 #include "schedules/survey/heat.h"
+#include "schedules/survey/levels.h"
 #include "schedules/survey/line.h"
 #include "widgets/explore/choose_view.h"
 #include "widgets/explore/explore_form.h"
 #include "widgets/explore/explore_table.h"
 #include "widgets/explore/miniature.h"
+#include "widgets/explore/planner_view.h"
 #include "widgets/explore/state_view.h"
 #include "widgets/plot/plot_widget.h"
 
@@ -32,12 +34,22 @@ enum class ExplorePlot {
     Heat,
     State,
     Choose,
+    Levels,
+    Planner,
 };
 
 enum class ExplorePage {
     Schedules,
     State,
     Choose,
+    Planners,
+};
+
+// The charts below the page Schedules.
+enum class ExploreChart {
+    Lines,
+    Heat,
+    Levels,
 };
 
 class ExploreView : public QWidget {
@@ -55,14 +67,16 @@ public:
     Miniature* miniature() { return m_miniature; }
     StateView* state() { return m_state; }
     ChooseView* ways() { return m_ways; }
+    PlannerView* planner() { return m_planner; }
+    PlotWidget* levels() { return m_levels; }
     ExplorePage page() const;
     void setPage(ExplorePage page);
     ExploreMeasure measure() const;
     void setMeasure(ExploreMeasure measure);
     ExploreParameter lineParameter() const;
     std::pair<ExploreParameter, ExploreParameter> heatParameters() const; // across, up
-    bool showsHeat() const;                                               // which of the two charts below is shown
-    void setShowsHeat(bool heat);
+    ExploreChart chartShown() const;
+    void setChart(ExploreChart chart);
     std::vector<std::string> ticked() const;    // in the table's order of schedules
     int selected() const { return m_selected; } // −1: none
     void select(int row);
@@ -77,7 +91,8 @@ public:
     void setBounds(std::vector<ExploreBound> bounds);
     void setLines(std::shared_ptr<const LinesPicture> picture);
     void setHeat(std::shared_ptr<const HeatPicture> picture);
-    void setWork(const QString& text, bool running); // current activity
+    void setLevels(std::shared_ptr<const LevelsAnswer> answer); // null: being simulated
+    void setWork(const QString& text, bool running);            // current activity
     void setTheme(const Theme& theme);
     Plot plotOf(ExplorePlot plot) const;     // as it is shown
     QString caption(ExplorePlot plot) const; // what it shows
@@ -87,6 +102,7 @@ public:
 signals:
     void questionChanged();
     void surveyChanged();       // another parameter or other schedules
+    void problemChanged();      // of the page Planners
     void stateChanged();        // its page is shown, or asks for something else
     void previewAsked(int row); // −1: none
     void openAsked(const stagewright::Setup& point);
@@ -124,6 +140,10 @@ private:
     QTabWidget* m_pages;
     StateView* m_state;
     ChooseView* m_ways;
+    PlannerView* m_planner;
+    PlotWidget* m_levels;
+    QLabel* m_flips; // which change places, and why
+    std::shared_ptr<const LevelsAnswer> m_levelsAnswer;
     QSplitter* m_rowsSplit;
     QSplitter* m_columns;
     QLabel* m_work;

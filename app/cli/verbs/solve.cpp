@@ -6,19 +6,78 @@
 #include "app/cli/session.h"
 #include "app/cli/text/json.h"
 #include "app/cli/text/table.h"
+#include "schedules/base/text.h"
 #include "schedules/planner/problem.h"
 #include "traces/format/atomic_file.h"
+#include "traces/plot/plot_files.h"
 
 namespace stagewright {
 
 namespace {
 
 struct SolveChoice {
-    std::string file, output;
+    std::string file, output, example, plot;
+    std::vector<std::string> numbers; // KEY=VALUE
 };
+
+// The problem with the numbers that were given instead of its own.
+Result<std::string> changed(std::string problem, const std::vector<std::string>& numbers)
+{
+    for (const std::string& one : numbers) {
+        const auto equals = one.find('=');
+        const auto value =
+            equals == std::string::npos ? std::nullopt : numberOf(std::string_view(one).substr(equals + 1));
+        if (!value) return fail(ErrorCode::Usage, fmt::format("--set takes KEY=NUMBER, not '{}'", one));
+        auto next = withNumber(problem, one.substr(0, equals), *value);
+        if (!next) return tl::unexpected(std::move(next.error()).with("--set"));
+        problem = std::move(*next);
+    }
+    return problem;
+}
+
+Result<int> solveText(const std::string& problem, const std::string& name, const SolveChoice& options, Session& session)
+{
+    auto answer = solveProblem(problem, session.reporter("plans"));
+    session.progress().clear();
+    if (!answer) return tl::unexpected(std::move(answer.error()).with(name));
+    if (!options.output.empty()) STAGEWRIGHT_CHECK(writeFileAtomically(options.output, answer->json + "\n"));
+    if (session.json)
+        session.answer({{"program", answer->program},
+                        {"fits", answer->fits},
+                        {"sentence", answer->picture.sentence},
+                        {"answer", ownJson(answer->json)}});
+    session.out(answer->json + "\n");
+    if (!answer->picture.sentence.empty()) session.note(answer->picture.sentence);
+    if (!options.plot.empty()) {
+        if (answer->picture.plot.empty())
+            return fail(ErrorCode::Usage, fmt::format("nothing of {} can be drawn", name), answer->picture.sentence);
+        std::string title(answer->program);
+        for (const PlannerInfo& one : allPlanners())
+            if (one.program == answer->program) title = one.title;
+        STAGEWRIGHT_TRY(const auto text, plotText(answer->picture.plot, title, answer->picture.sentence, options.plot));
+        STAGEWRIGHT_CHECK(writeFileAtomically(options.plot, text));
+        session.note(fmt::format("the plot is written to {}", options.plot));
+    }
+    if (answer->fits) return ExitDone;
+    session.unmet(fmt::format("{}: no plan fits", name));
+    return ExitDoesNotHold;
+}
 
 Result<int> runSolve(const SolveChoice& options, Session& session)
 {
+    if (!options.example.empty()) {
+        if (!options.file.empty())
+            return fail(ErrorCode::Usage, "an example is asked for beside a problem", "leave one of them out");
+        STAGEWRIGHT_TRY(const auto made, exampleProblem(options.example));
+        STAGEWRIGHT_TRY(const auto problem, changed(made, options.numbers));
+        if (options.plot.empty()) {
+            if (!options.output.empty()) STAGEWRIGHT_CHECK(writeFileAtomically(options.output, problem));
+            if (session.json) session.answer({{"example", ownJson(problem)}});
+            session.out(problem);
+            return ExitDone;
+        }
+        return solveText(problem, options.example, options, session);
+    }
     if (options.file.empty()) {
         Json planners = Json::array();
         Table table({{"program"}, {"what it plans"}});
@@ -31,16 +90,8 @@ Result<int> runSolve(const SolveChoice& options, Session& session)
         return ExitDone;
     }
     STAGEWRIGHT_TRY(const auto text, readFile(options.file));
-    auto answer = solveProblem(text, session.reporter("plans"));
-    session.progress().clear();
-    if (!answer) return tl::unexpected(std::move(answer.error()).with(options.file));
-    if (!options.output.empty()) STAGEWRIGHT_CHECK(writeFileAtomically(options.output, answer->json + "\n"));
-    if (session.json)
-        session.answer({{"program", answer->program}, {"fits", answer->fits}, {"answer", ownJson(answer->json)}});
-    session.out(answer->json + "\n");
-    if (answer->fits) return ExitDone;
-    session.unmet(fmt::format("{}: no plan fits", options.file));
-    return ExitDoesNotHold;
+    STAGEWRIGHT_TRY(const auto problem, changed(text, options.numbers));
+    return solveText(problem, options.file, options, session);
 }
 
 } // namespace
@@ -54,8 +105,20 @@ Command command_solve()
             verb.value("FILE", &options->file, "The problem, as JSON; without it the planners are listed")
                 .form("FILE.json");
             verb.value("-o,--output", &options->output, "Write the answer to this file").form("FILE.json").replaces();
+            verb.value("--set", &options->numbers,
+                       "Solve it with another number, for example between=6e10; may be repeated")
+                .form("KEY=X");
+            verb.value("--example", &options->example,
+                       "Print a problem of this program to start from; with --plot, solve and draw it")
+                .form("PROGRAM");
+            verb.value("--plot", &options->plot,
+                       "Draw the plan, by the suffix of the name: .svg, its points as .csv, for papers as .tex (TikZ)")
+                .form("FILE")
+                .replaces();
             verb.notes("docs/planners.md has the form of every problem and answer. Each answer is the optimum.\n"
-                       "Example: stagewright solve alpa.json");
+                       "Examples: stagewright solve alpa.json --plot stages.svg\n"
+                       "          stagewright solve --example comet -o comet.json\n"
+                       "          stagewright solve comet.json --set between=6e10");
             return [options](Session& session) { return runSolve(*options, session); };
         },
         true, true};

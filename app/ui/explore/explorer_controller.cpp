@@ -12,6 +12,7 @@
 #include "app/ui/workspace/banner.h"
 #include "app/ui/workspace/offers.h"
 #include "app/ui/workspace/workspace.h"
+#include "schedules/base/small_file.h"
 #include "schedules/library/registry.h"
 #include "schedules/survey/memory.h"
 #include "traces/format/atomic_file.h"
@@ -62,7 +63,8 @@ std::vector<ActionEntry> ExplorerController::actionTable()
 
 ExplorerController::ExplorerController(Workspace& workspace)
     : Feature(workspace), m_view(new ExploreView(workspace.window())), m_sweep(workspace.jobs()),
-      m_survey(workspace.jobs()), m_preview(workspace.jobs()), m_stateJob(workspace.jobs()), m_waysJob(workspace.jobs())
+      m_survey(workspace.jobs()), m_preview(workspace.jobs()), m_stateJob(workspace.jobs()),
+      m_waysJob(workspace.jobs()), m_problemJob(workspace.jobs())
 {
     m_pool.setMaxThreadCount(2);
     m_previewPool.setMaxThreadCount(1);
@@ -107,6 +109,8 @@ ExplorerController::ExplorerController(Workspace& workspace)
         if (auto done = writePicture(plot, path); !done) m_workspace.banner()->showError(QString(), done.error());
     });
     connect(m_view->ways(), &ChooseView::openAsked, this, &ExplorerController::saveWay);
+    connect(m_view, &ExploreView::problemChanged, this, &ExplorerController::askProblem);
+    connect(m_view->planner(), &PlannerView::openAsked, this, &ExplorerController::openProblem);
     m_waysBeat.setInterval(100);
     connect(&m_waysBeat, &QTimer::timeout, this, [this] {
         if (!m_waysJob.running()) return m_waysBeat.stop();
@@ -269,9 +273,57 @@ void ExplorerController::simulateWays(const WaysQuestion& question)
         &m_pool);
 }
 
+void ExplorerController::askProblem()
+{
+    if (!shown() || m_view->page() != ExplorePage::Planners) return;
+    m_problemJob.stop();
+    if (m_problemJob.waits([this] { askProblem(); })) return;
+    m_view->setWork(u"planning…"_s, true);
+    m_problemJob.start(
+        [problem = m_view->planner()->problem()](const std::stop_token& stop) {
+            Progress progress;
+            progress.stop = stop;
+            return solveProblem(problem, progress);
+        },
+        [this](const Result<PlannerAnswer>& answer) {
+            if (!answer && answer.error().code == ErrorCode::Cancelled) return; // another one is asked for
+            m_view->setWork({}, false);
+            m_view->planner()->setAnswer(answer);
+        },
+        &m_pool);
+}
+
+void ExplorerController::openProblem()
+{
+    const QString path =
+        QFileDialog::getOpenFileName(m_workspace.window(), u"Open a problem"_s, {}, u"Problems (*.json)"_s);
+    if (path.isEmpty()) return;
+    const auto text = readSmallFile(path.toStdString());
+    if (!text) return m_workspace.banner()->showError(QFileInfo(path).fileName(), text.error());
+    m_view->planner()->setProblem(QString::fromStdString(*text));
+}
+
+void ExplorerController::askLevels(const std::vector<std::string>& schedules)
+{
+    m_view->setLevels(nullptr);
+    m_view->setWork(u"simulating…"_s, true);
+    m_survey.start(
+        [question = m_view->question(), schedules](const std::stop_token& stop) {
+            Progress progress;
+            progress.stop = stop;
+            return levelsSurvey(question, schedules, progress);
+        },
+        [this](LevelsAnswer answer) {
+            m_view->setWork(u"%1 schedules"_s.arg(answer.rows.size()), false);
+            if (answer.complete) m_view->setLevels(std::make_shared<const LevelsAnswer>(std::move(answer)));
+        },
+        &m_pool);
+}
+
 void ExplorerController::askSurvey()
 {
     if (!shown()) return;
+    if (m_view->page() == ExplorePage::Planners) return askProblem();
     if (m_view->page() == ExplorePage::Choose) return askWays();
     if (m_view->page() == ExplorePage::State) {
         switch (m_view->state()->topic()) {
@@ -284,7 +336,9 @@ void ExplorerController::askSurvey()
     m_lines.reset();
     m_heat.reset();
     std::vector<Setup> points;
-    if (m_view->showsHeat()) {
+    m_surveyRows.reset();
+    if (m_view->chartShown() == ExploreChart::Levels) return askLevels(schedules);
+    if (m_view->chartShown() == ExploreChart::Heat) {
         const auto [across, up] = m_view->heatParameters();
         if (across != up) m_heat = std::make_shared<HeatPicture>(heatOf(m_view->question(), across, up, schedules));
         if (m_heat) points = pointsOf(*m_heat);
@@ -465,6 +519,8 @@ void ExplorerController::cancel()
     m_stateJob.drop();
     if (m_waysJob.running()) m_view->setWork({}, false);
     m_waysJob.drop();
+    if (m_problemJob.running()) m_view->setWork({}, false);
+    m_problemJob.drop();
 }
 
 Result<void> ExplorerController::writeTable(const QString& path) const
@@ -478,6 +534,7 @@ QString ExplorerController::setup(ExplorePlot plot) const
 {
     if (plot == ExplorePlot::Choose)
         return m_view->ways()->answer() ? qtText(m_view->ways()->answer()->setup()) : QString();
+    if (plot == ExplorePlot::Planner) return m_view->planner()->said();
     if (plot != ExplorePlot::State) return qtText(setupOf(m_view->question()));
     const StateView* state = m_view->state();
     switch (state->topic()) {
@@ -523,7 +580,9 @@ void showPlots(const ShowRequest& request)
 {
     auto* explorer = request.workspace.feature<ExplorerController>();
     explorer->setShown(true);
-    explorer->view()->setShowsHeat(request.name == "heat"_L1);
+    explorer->view()->setChart(request.name == "heat"_L1     ? ExploreChart::Heat
+                               : request.name == "levels"_L1 ? ExploreChart::Levels
+                                                             : ExploreChart::Lines);
     explorer->view()->setPage(ExplorePage::Schedules);
     request.settle();
 }
@@ -532,7 +591,7 @@ void showState(const ShowRequest& request, StateTopic topic)
 {
     auto* explorer = request.workspace.feature<ExplorerController>();
     explorer->setShown(true);
-    explorer->view()->setShowsHeat(false);
+    explorer->view()->setChart(ExploreChart::Lines);
     explorer->view()->setPage(ExplorePage::State);
     explorer->view()->state()->setTopic(topic);
     request.settle();
@@ -545,6 +604,7 @@ std::vector<ShowEntry> ExplorerController::showTable()
     return {
         {"explore", 230, &showPlots},
         {"heat", 240, &showPlots},
+        {"levels", 242, &showPlots},
         {"state", 250, [](const ShowRequest& request) { showState(request, StateTopic::Stages); }},
         {"uneven", 260, [](const ShowRequest& request) { showState(request, StateTopic::Mixed); }},
         {"choose", 245,
@@ -552,6 +612,14 @@ std::vector<ShowEntry> ExplorerController::showTable()
              auto* explorer = request.workspace.feature<ExplorerController>();
              explorer->setShown(true);
              explorer->view()->setPage(ExplorePage::Choose);
+             request.settle();
+         }},
+        {"planners", 247,
+         [](const ShowRequest& request) {
+             auto* explorer = request.workspace.feature<ExplorerController>();
+             explorer->setShown(true);
+             explorer->view()->setPage(ExplorePage::Planners);
+             if (!request.schedule.isEmpty()) explorer->view()->planner()->choose(request.schedule);
              request.settle();
          }},
         {"partial", 270, [](const ShowRequest& request) { showState(request, StateTopic::Cuts); }},

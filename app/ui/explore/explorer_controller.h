@@ -55,6 +55,9 @@ private:
     void askWays();  // of the page Choose: in closed form, then simulated
     void simulateWays(const WaysQuestion& question);
     void saveWay(int way);
+    void askProblem(); // of the page Planners, at once
+    void openProblem();
+    void askLevels(const std::vector<std::string>& schedules);
     void nextState(); // simulates the next schedule of the page State
     void grow();      // shows the rows that have arrived
     void askPreview(int row);
@@ -73,6 +76,7 @@ private:
     Job m_preview;
     Job m_stateJob;
     Job m_waysJob;
+    Job m_problemJob;
     StateQuestion m_stateQuestion;
     std::vector<StateRow> m_stateRows; // those done have cells
     std::size_t m_stateNext = 0;

@@ -1,0 +1,119 @@
+#include "schedules/planner/examples.h"
+
+#include <cmath>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+namespace stagewright {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Ten layers, the last with the vocabulary; more devices are faster by less than their number, and slower between hosts.
+Json layersOnSubmeshes()
+{
+    constexpr int layers = 10, hosts = 2, perHost = 4;
+    constexpr int meshes[][2] = {{1, 1}, {1, 2}, {1, 4}, {2, 4}};
+    Json submeshes = Json::array(), stages = Json::array();
+    for (std::size_t mesh = 0; mesh < std::size(meshes); ++mesh) {
+        submeshes.push_back({meshes[mesh][0], meshes[mesh][1]});
+        const int devices = meshes[mesh][0] * meshes[mesh][1];
+        for (int first = 0; first < layers; ++first)
+            for (int last = first; last < layers; ++last) {
+                const int work = 100 * (last - first + 1) + (last == layers - 1 ? 260 : 0);
+                const double time = work / std::pow(devices, 0.85) + (meshes[mesh][0] > 1 ? 60 : 0);
+                const int room = 12 * devices / (last - first + 1) - 1;
+                stages.push_back({first, last, mesh, 0, static_cast<int>(std::lround(time)), room > 64 ? 64 : room});
+            }
+    }
+    return {{"layers", layers},   {"hosts", hosts},         {"per_host", perHost},
+            {"microbatches", 16}, {"submeshes", submeshes}, {"stages", stages}};
+}
+
+// Eight operators, each cut by batch, by columns or by rows; resharding costs where neighbours differ.
+Json operatorStrategies()
+{
+    const Json cost = {{40, 12, 14}, {30, 8, 30},  {26, 9, 22}, {30, 24, 8},
+                       {44, 10, 30}, {44, 30, 10}, {6, 18, 18}, {60, 14, 20}};
+    Json edges = Json::array();
+    const int links[][2] = {{0, 1}, {1, 2}, {2, 3}, {0, 6}, {3, 6}, {6, 4}, {4, 5}, {5, 7}};
+    for (const auto& link : links) {
+        Json costs = Json::array();
+        for (int from = 0; from < 3; ++from)
+            for (int to = 0; to < 3; ++to) costs.push_back(from == to ? 0 : from == 1 && to == 2 ? 2 : 16);
+        edges.push_back({link[0], link[1], costs});
+    }
+    return {{"cost", cost}, {"edges", edges}};
+}
+
+Json modelGraph()
+{
+    Json nodes = Json::array();
+    nodes.push_back({{"name", "embed"}, {"cost", 4}, {"inputs", {"tokens"}}});
+    std::string before = "embed";
+    for (int block = 0; block < 4; ++block) {
+        const std::string n = std::to_string(block);
+        nodes.push_back({{"name", "norm" + n}, {"cost", 1}, {"inputs", {before}}});
+        nodes.push_back({{"name", "attn" + n}, {"cost", 8}, {"inputs", {"norm" + n}}});
+        nodes.push_back({{"name", "sum" + n}, {"cost", 1}, {"inputs", {"attn" + n, before}}});
+        nodes.push_back({{"name", "mlp" + n}, {"cost", 16}, {"inputs", {"sum" + n}}});
+        nodes.push_back({{"name", "out" + n}, {"cost", 1}, {"inputs", {"mlp" + n, "sum" + n}}});
+        before = "out" + n;
+    }
+    nodes.push_back({{"name", "head"}, {"cost", 20}, {"inputs", {before}}});
+    return {{"kind", "graph"}, {"p", 4}, {"nodes", nodes}};
+}
+
+} // namespace
+
+nlohmann::ordered_json exampleInput(std::string_view program)
+{
+    if (program == "alpa_inter") return layersOnSubmeshes();
+    if (program == "intra_ilp") return operatorStrategies();
+    if (program == "merak") return modelGraph();
+    if (program == "mlp_sharding")
+        return {{"b", 2048}, {"h", 1024}, {"f", 4096}, {"n", 8}, {"alpha", 1}, {"beta", 1}, {"flop_cost", 0.1}};
+    if (program == "reshard")
+        return {{"shape", {1024, 1024, 512}},
+                {"src", {2, 4}},
+                {"src_layout", {{1}, Json::array(), Json::array()}},
+                {"dst", {2, 4}},
+                {"dst_layout", {{0}, {1}, Json::array()}}};
+    if (program == "layerwise") {
+        Json time = Json::array(), memory = Json::array();
+        for (int layer = 0; layer < 12; ++layer) {
+            time.push_back({30 + layer % 3, 34 + layer % 3, 41});
+            memory.push_back({34 + 4 * (layer % 2), 15, 3});
+        }
+        return {{"time", time}, {"memory", memory}, {"change", {{0, 1, 1}, {1, 0, 1}, {1, 1, 0}}}, {"budget", 200}};
+    }
+    if (program == "cephalo") {
+        const auto gpu = [](double speed, double cap) {
+            return Json{{"f1", 12 / speed}, {"f0", 1},   {"b1", 22 / speed}, {"b0", 2},
+                        {"a1", 0.4},        {"a0", 0.8}, {"cap", cap}};
+        };
+        return {{"batch", 64}, {"state", 44}, {"gap", 4}, {"gpus", {gpu(1, 24), gpu(1, 24), gpu(3, 48), gpu(2, 16)}}};
+    }
+    if (program == "comet")
+        return {{"model", {25600, 128, 160, 2048}},
+                {"devices", 1024},
+                {"batch", 1024},
+                {"per_host", 8},
+                {"peak", 312e12},
+                {"efficiency", 0.7},
+                {"capacity", 80e9},
+                {"bandwidth", 2039e9},
+                {"inside", 300e9},
+                {"between", 31.25e9},
+                {"splits", {8, 16, 32, 64, 128, 256}},
+                {"prices", {{"device", 20000}, {"memory", 110}, {"network", 60}}}};
+    if (program == "jigsaw")
+        return {{"gpus", 4},
+                {"jobs", {{150, 200, 250, 300}, {150, 200, 250, 300}, {60, 90, 120}}},
+                {"full", {{300, 300, 300, 300}, {300, 300, 300, 300}, {120, 120, 120}}}};
+    return nullptr;
+}
+
+} // namespace stagewright
