@@ -23,8 +23,8 @@ Json layersOnSubmeshes()
         for (int first = 0; first < layers; ++first)
             for (int last = first; last < layers; ++last) {
                 const int work = 100 * (last - first + 1) + (last == layers - 1 ? 260 : 0);
-                const double time = work / std::pow(devices, 0.85) + (meshes[mesh][0] > 1 ? 60 : 0);
-                const int room = 12 * devices / (last - first + 1) - 1;
+                const double time = work / std::pow(devices, 0.72) + (meshes[mesh][0] > 1 ? 60 : 0);
+                const int room = 14 * devices / (last - first + 1) - 4;
                 stages.push_back({first, last, mesh, 0, static_cast<int>(std::lround(time)), room > 64 ? 64 : room});
             }
     }
@@ -80,14 +80,14 @@ nlohmann::ordered_json exampleInput(std::string_view program)
                 {"src", {2, 4}},
                 {"src_layout", {{1}, Json::array(), Json::array()}},
                 {"dst", {2, 4}},
-                {"dst_layout", {{0}, {1}, Json::array()}}};
+                {"dst_layout", {{0}, Json::array(), Json::array()}}};
     if (program == "layerwise") {
         Json time = Json::array(), memory = Json::array();
         for (int layer = 0; layer < 12; ++layer) {
             time.push_back({30 + layer % 3, 34 + layer % 3, 41});
             memory.push_back({34 + 4 * (layer % 2), 15, 3});
         }
-        return {{"time", time}, {"memory", memory}, {"change", {{0, 1, 1}, {1, 0, 1}, {1, 1, 0}}}, {"budget", 200}};
+        return {{"time", time}, {"memory", memory}, {"change", {{0, 1, 1}, {1, 0, 1}, {1, 1, 0}}}, {"budget", 250}};
     }
     if (program == "cephalo") {
         const auto gpu = [](double speed, double cap) {

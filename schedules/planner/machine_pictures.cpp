@@ -126,7 +126,7 @@ PlannerPicture pictureOf(const RecomputeProblem& problem, const RecomputePlan& p
                                     problem.layers[i], held, problem.fixed[i] + moving, problem.cap[i])));
     }
     memory.across.names = layers.across.names;
-    layers.series = {barSeries("kept", {PlotHue::Forward}, kept), barSeries("recomputed", {PlotHue::Idle}, again)};
+    layers.series = {barSeries("kept", {PlotHue::Forward}, kept), barSeries("recomputed", {PlotHue::Faint}, again)};
     memory.series = {barSeries("weights and state", {PlotHue::Optimizer}, fixed),
                      barSeries("activations", {PlotHue::Memory}, activations), levelSeries("cap", caps)};
     stack(layers, {std::move(memory)}, 0.45, 1.3);
@@ -382,7 +382,7 @@ Plot pricePlot(const ClusterStudy& study)
     std::stable_sort(points.begin(), points.end(), [](const Point& a, const Point& b) {
         return std::pair(a.price, a.step) < std::pair(b.price, b.step);
     });
-    PlotSeries all{"", {}, PlotMark::Points, PlotInk{PlotHue::Idle}},
+    PlotSeries all{"", {}, PlotMark::Points, PlotInk{PlotHue::Faint}},
         frontier{"no other is cheaper and faster", {}, PlotMark::Line, PlotInk{PlotHue::Accent}};
     all.named = false;
     frontier.dots = true;
@@ -425,7 +425,7 @@ PlannerPicture pictureOf(const ClusterStudy& study, const ClusterAnswer& answer)
     PlotSeries parts[] = {{"compute", {}, PlotMark::Bars, PlotInk{PlotHue::Forward}},
                           {"network of a layer", {}, PlotMark::Bars, PlotInk{PlotHue::Communication}},
                           {"network of gradients", {}, PlotMark::Bars, PlotInk{PlotHue::Weight}}};
-    PlotSeries over{"does not fit", {}, PlotMark::Bars, PlotInk{PlotHue::Idle}};
+    PlotSeries over{"does not fit", {}, PlotMark::Bars, PlotInk{PlotHue::Faint}};
     for (std::size_t i = 0; i < answer.rows.size(); ++i) {
         const ClusterSplit& row = answer.rows[i];
         const double x = static_cast<double>(i), times[] = {row.compute, row.modelNetwork, row.dataNetwork};
@@ -456,7 +456,7 @@ PlannerPicture pictureOf(const PackingProblem& partial, const Packing& packing, 
         std::vector<std::string> rows;
         for (int gpu = 0; gpu < problem.gpus; ++gpu) rows.push_back(fmt::format("GPU {}", gpu));
         Plot plot = lanesPlot("Time", std::move(rows));
-        plot.title = std::move(title);
+        plot.up.title = std::move(title);
         std::vector<double> free(static_cast<std::size_t>(problem.gpus), 0);
         for (std::size_t job = 0; job < plan.places.size(); ++job) {
             PlotSeries boxes{fmt::format("job {}", job), {}, PlotMark::Boxes, partInk(job)};
@@ -473,7 +473,7 @@ PlannerPicture pictureOf(const PackingProblem& partial, const Packing& packing, 
             }
             plot.series.push_back(std::move(boxes));
         }
-        plot.rules.push_back({static_cast<double>(plan.packed), true, fmt::format("period {}", plan.packed)});
+        plot.rules.push_back({static_cast<double>(plan.packed), true, std::string()});
         plot.across.most = static_cast<double>(plan.packed) * 1.08;
         return plot;
     };
@@ -487,13 +487,14 @@ PlannerPicture pictureOf(const PackingProblem& partial, const Packing& packing, 
         "Packed, every job goes on each {}; as gangs {}. {} % of the GPUs' time is used; the bound is {}{}.",
         packing.packed, packing.gang, shortNumber(used(partial, packing), 1), shortNumber(bound, 1),
         packing.proven ? "" : ", and the packing is not proven to be the best");
-    out.plot = lanes(partial, packing,
-                     fmt::format("Partial backward, packed: {} % used", shortNumber(used(partial, packing), 1)));
+    out.plot = lanes(
+        partial, packing,
+        fmt::format("Partial backward, packed: {}, {} % used", packing.packed, shortNumber(used(partial, packing), 1)));
     std::vector<Plot> below;
     if (full != nullptr && fullPacking != nullptr) {
-        below.push_back(
-            lanes(*full, *fullPacking,
-                  fmt::format("Full backward, packed: {} % used", shortNumber(used(*full, *fullPacking), 1))));
+        below.push_back(lanes(*full, *fullPacking,
+                              fmt::format("Full backward, packed: {}, {} % used", fullPacking->packed,
+                                          shortNumber(used(*full, *fullPacking), 1))));
         const double most = static_cast<double>(std::max(packing.packed, fullPacking->packed)) * 1.08;
         out.plot.across.most = below.front().across.most = most;
         below.front().legend = PlotLegend::None;
@@ -511,7 +512,7 @@ PlannerPicture pictureOf(const PackingProblem& partial, const Packing& packing, 
         return bars;
     };
     periods.series.push_back(barsOf("partial backward", packing, 0, {PlotHue::Backward}));
-    if (fullPacking != nullptr) periods.series.push_back(barsOf("full backward", *fullPacking, 1, {PlotHue::Idle}));
+    if (fullPacking != nullptr) periods.series.push_back(barsOf("full backward", *fullPacking, 1, {PlotHue::Faint}));
     below.push_back(std::move(periods));
     const double share = below.size() > 1 ? 0.36 : 0.6;
     stack(out.plot, std::move(below), share, 1.8);

@@ -44,10 +44,9 @@ std::optional<InterOperatorPlan> uniformStages(const InterOperatorProblem& probl
     return best;
 }
 
-Plot stagesPlot(const InterOperatorProblem& problem, const InterOperatorPlan& plan, std::string title)
+Plot stagesPlot(const InterOperatorProblem& problem, const InterOperatorPlan& plan, const std::string& title)
 {
-    Plot plot{"Layer", "Devices", {}};
-    plot.title = std::move(title);
+    Plot plot{"Layer", title + ": devices of each stage, and its time", {}};
     plot.across.least = 0;
     plot.across.most = problem.layers;
     plot.up.least = 0;
@@ -92,8 +91,11 @@ PlannerPicture pictureOf(const InterOperatorProblem& problem, const std::optiona
         return {why, nothingPlot("no plan")};
     }
     PlannerPicture out;
-    out.sentence = fmt::format("{} stages take {} for {} microbatches; {} of the boundaries leave a host.",
-                               plan->stages.size(), plan->time, problem.microbatches, plan->crossings);
+    out.sentence = fmt::format(
+        "{} take {} for {}; {} between them {} a host.", counted(static_cast<long long>(plan->stages.size()), "stage"),
+        plan->time, counted(problem.microbatches, "microbatch"),
+        plan->crossings == 1 ? std::string("1 boundary") : fmt::format("{} boundaries", plan->crossings),
+        plan->crossings == 1 ? "leaves" : "leave");
     out.plot = stagesPlot(problem, *plan, fmt::format("The plan: {}", plan->time));
     if (const auto uniform = uniformStages(problem)) {
         const double longer = static_cast<double>(uniform->time) / static_cast<double>(plan->time);
@@ -239,7 +241,7 @@ PlannerPicture pictureOf(const ReshardingProblem& problem, const ReshardingPlan&
                             static_cast<double>(plan.balanced) / whole, best};
     for (std::size_t i = 0; i < std::size(times); ++i) {
         bars.points.push_back(
-            {static_cast<double>(i), times[i], {}, i == 3 ? PlotInk{PlotHue::Better} : PlotInk{PlotHue::Idle}});
+            {static_cast<double>(i), times[i], {}, i == 3 ? PlotInk{PlotHue::Better} : PlotInk{PlotHue::Faint}});
         strategies.items.push_back(PlotItem::band(
             static_cast<double>(i) - 0.5, static_cast<double>(i) + 0.5,
             fmt::format("{}: {}.", strategies.across.names[i], shortNumber(times[i])), static_cast<int>(i)));
@@ -264,8 +266,9 @@ PlannerPicture pictureOf(const LayerStrategyProblem& problem, const std::optiona
                 nothingPlot("nothing fits the budget")};
     }
     PlannerPicture out;
-    out.sentence = fmt::format("The layers take {} in {} of {} memory; {} choices are as fast.", plan->time,
-                               plan->memory, problem.budget, plan->choices);
+    out.sentence =
+        fmt::format("The layers take {} in {} of {} memory; {} as fast.", plan->time, plan->memory, problem.budget,
+                    plan->choices == 1 ? "no other choice is" : fmt::format("{} choices are", plan->choices));
     std::size_t strategies = 0;
     for (const auto& layer : problem.time) strategies = std::max(strategies, layer.size());
     Plot& plot = out.plot;
