@@ -1,6 +1,7 @@
 #include "engine/layers/parameters.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <stdexcept>
 #include <utility>
@@ -268,29 +269,36 @@ void ParameterSet::checkOptimizer(const OptimizerConfig& config) const
         throw std::invalid_argument("optimizer step: the stage was made for another optimizer");
 }
 
-// The parts of tensors in a range that this rank steps.
-template <typename Step>
-void ParameterSet::onOwned(bool decays, const Range& range, Step&& step)
+template <typename Visit>
+void ParameterSet::eachOwned(const Range& range, Visit&& visit) const
 {
     if (!m_shared) return;
     for (const SharedState::Own& own : m_shared->stepped())
         for (const Parameter& p : m_parameters) {
             const std::int64_t from = std::max({p.offset, own.begin, range.begin});
             const std::int64_t to = std::min({p.offset + p.count, own.end, range.end});
-            if (from >= to || isMatrix(p) != decays) continue;
-            const std::int64_t inside = from - own.begin;
-            const auto moment = [&](int number) {
-                return m_shared->moment(number) != nullptr ? m_shared->moment(number) + own.offset + inside : nullptr;
-            };
-            auto* elements = static_cast<char*>(m_shared->elementsFor(own));
-            if (elements != nullptr) elements += inside * m_math.elementBytes();
-            step(TensorStep{static_cast<std::size_t>(to - from),
-                            m_shared->stepsOn(own) + inside,
-                            m_shared->sums(own) + inside,
-                            moment(0),
-                            moment(1),
-                            {elements}});
+            if (from < to) visit(p, own, from, to);
         }
+}
+
+template <typename Step>
+void ParameterSet::onOwned(bool decays, const Range& range, Step&& step)
+{
+    eachOwned(range, [&](const Parameter& p, const SharedState::Own& own, std::int64_t from, std::int64_t to) {
+        if (isMatrix(p) != decays) return;
+        const std::int64_t inside = from - own.begin;
+        const auto moment = [&](int number) {
+            return m_shared->moment(number) != nullptr ? m_shared->moment(number) + own.offset + inside : nullptr;
+        };
+        auto* elements = static_cast<char*>(m_shared->elementsFor(own));
+        if (elements != nullptr) elements += inside * m_math.elementBytes();
+        step(TensorStep{static_cast<std::size_t>(to - from),
+                        m_shared->stepsOn(own) + inside,
+                        m_shared->sums(own) + inside,
+                        moment(0),
+                        moment(1),
+                        {elements}});
+    });
 }
 
 template <typename Adam, typename Sgd>
@@ -466,6 +474,106 @@ void ParameterSet::written()
         Parameter& p = m_parameters[i];
         m_allocator.memory().upload(p.gradient.data(), m_mirrors[i].gradient.data(), p.gradient.size() * sizeof(float));
         start(p, m_mirrors[i].value);
+    }
+}
+
+void ParameterSet::saveState(int delayed, const StateSink& sink) const
+{
+    Memory& memory = m_allocator.memory();
+    std::vector<float> numbers; // of a device, or wider than they are kept
+    const auto give = [&](const Parameter& p, StateKind kind, std::int64_t first, const float* from,
+                          std::int64_t count) {
+        if (from == nullptr) return;
+        std::span<const float> there(from, static_cast<std::size_t>(count));
+        if (!memory.isHost()) {
+            numbers.resize(there.size());
+            memory.download(numbers.data(), from, there.size_bytes());
+            there = numbers;
+        }
+        sink({p.name, p.shape, kind, first}, there);
+    };
+    constexpr StateKind moments[] = {StateKind::Moment1, StateKind::Moment2};
+    eachOwned({}, [&](const Parameter& p, const SharedState::Own& own, std::int64_t from, std::int64_t to) {
+        const std::int64_t inside = from - own.begin;
+        give(p, StateKind::Value, from - p.offset, m_shared->stepsOn(own) + inside, to - from);
+        for (int i = 0; i < 2; ++i)
+            if (const float* moment = m_shared->moment(i))
+                give(p, moments[i], from - p.offset, moment + own.offset + inside, to - from);
+    });
+    for (std::size_t i = 0; i < m_parameters.size() && !m_shared; ++i) {
+        const Parameter& p = m_parameters[i];
+        give(p, StateKind::Value, 0, p.value.data(), p.count);
+        give(p, moments[0], 0, p.moment1.data(), p.count);
+        give(p, moments[1], 0, p.moment2.data(), p.count);
+        if (delayed < 0) continue;
+        const Buffer& kept = m_versions.at(delayed)[i];
+        if (m_math.elementBytes() == sizeof(float)) {
+            give(p, StateKind::Delayed, 0, kept.data(), p.count);
+            continue;
+        }
+        std::vector<std::uint16_t> elements(2 * kept.size()); // the upper halves of floats
+        memory.download(elements.data(), kept.data(), kept.size() * sizeof(float));
+        numbers.resize(static_cast<std::size_t>(p.count));
+        for (std::size_t k = 0; k < numbers.size(); ++k)
+            numbers[k] = std::bit_cast<float>(static_cast<std::uint32_t>(elements[k]) << 16U);
+        sink({p.name, p.shape, StateKind::Delayed, 0}, numbers);
+    }
+}
+
+void ParameterSet::loadState(int delayed, const StateSource& source)
+{
+    Memory& memory = m_allocator.memory();
+    std::vector<float> numbers;
+    const auto missing = [](const Parameter& p, const char* what) {
+        return std::runtime_error("parameter " + p.name + ": " + what + " was not saved");
+    };
+    const auto read = [&](const Parameter& p, StateKind kind, std::int64_t first, std::int64_t count) {
+        numbers.resize(static_cast<std::size_t>(count));
+        return source({p.name, p.shape, kind, first}, numbers);
+    };
+    constexpr StateKind moments[] = {StateKind::Moment1, StateKind::Moment2};
+    if (m_shared) {
+        for (Parameter& p : m_parameters)
+            addShared(p, [&](std::span<float> part, std::size_t first) {
+                if (!source({p.name, p.shape, StateKind::Value, static_cast<std::int64_t>(first)}, part))
+                    throw missing(p, "its value");
+            });
+        eachOwned({}, [&](const Parameter& p, const SharedState::Own& own, std::int64_t from, std::int64_t to) {
+            for (int i = 0; i < 2; ++i) {
+                float* moment = m_shared->moment(i);
+                if (moment == nullptr) continue;
+                if (!read(p, moments[i], from - p.offset, to - from)) throw missing(p, "its optimizer state");
+                memory.upload(moment + own.offset + (from - own.begin), numbers.data(), numbers.size() * sizeof(float));
+            }
+        });
+        return;
+    }
+    if (delayed >= 0) keepVersion(delayed);
+    for (std::size_t i = 0; i < m_parameters.size(); ++i) {
+        Parameter& p = m_parameters[i];
+        if (!read(p, StateKind::Value, 0, p.count)) throw missing(p, "its value");
+        start(p, numbers);
+        for (int k = 0; k < 2; ++k) {
+            Buffer& moment = k == 0 ? p.moment1 : p.moment2;
+            if (!read(p, moments[k], 0, p.count)) {
+                if (moment) throw missing(p, "its optimizer state");
+                continue;
+            }
+            if (!moment) // the direction of plain Sgd, which keepPredicted() takes at the first step
+                moment = m_allocator.take(p.value.size(),
+                                          {MemoryCategory::Optimizer, static_cast<std::uint16_t>(m_stage), -1});
+            memory.upload(moment.data(), numbers.data(), numbers.size() * sizeof(float));
+        }
+        if (delayed < 0) continue;
+        if (!read(p, StateKind::Delayed, 0, p.count)) throw missing(p, "its version of before the last update");
+        Buffer& kept = m_versions.at(delayed)[i];
+        if (m_math.elementBytes() == sizeof(float)) {
+            memory.upload(kept.data(), numbers.data(), numbers.size() * sizeof(float));
+            continue;
+        }
+        const Buffer staged = m_allocator.take(numbers.size(), workspaceTag(m_stage));
+        memory.upload(staged.data(), numbers.data(), numbers.size() * sizeof(float));
+        m_math.toElements(numbers.size(), staged.data(), elementsIn(kept));
     }
 }
 

@@ -16,6 +16,7 @@
 #include "engine/device/math.h"
 #include "engine/device/shared_state.h"
 #include "engine/layers/parameter_view.h"
+#include "engine/layers/state_part.h"
 
 namespace stagewright::layers {
 
@@ -83,6 +84,12 @@ public:
     // which must come before the first step, takes buffers (tag Optimizer) that hold d from then on.
     void keepPredicted(int version, const OptimizerConfig& config, int step, double updates);
 
+    // What this rank has of what outlives a step, part by part: values, moments, and the kept version `delayed` (−1:
+    // none is). Of shared state what the rank steps. Between steps.
+    void saveState(int delayed, const StateSink& sink) const;
+    // The same from elsewhere; `delayed` is kept. Throws std::runtime_error, naming what the source has not.
+    void loadState(int delayed, const StateSource& source);
+
 private:
     using Version = std::vector<Buffer>; // by parameter
     Parameter& add(std::string name, std::vector<int> shape);
@@ -103,6 +110,9 @@ private:
     void stepIn(const OptimizerConfig& config, int step, float gradientScale, const Range& range);
     void addShared(Parameter& parameter, const std::function<void(std::span<float> part, std::size_t first)>& fill);
     void showWeights(Parameter& parameter); // as they are there
+    // The parts of tensors in a range that this rank steps: (parameter, piece, first element, end) of the flat vector.
+    template <typename Visit>
+    void eachOwned(const Range& range, Visit&& visit) const;
     template <typename Step>
     void onOwned(bool decays, const Range& range, Step&& step);
     Version& version(int number);

@@ -3,7 +3,7 @@
 #include <new>
 #include <vector>
 
-#include "engine/torch/safetensors.h"
+#include "engine/saved/safetensors.h"
 
 namespace stagewright {
 

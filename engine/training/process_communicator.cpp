@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "engine/training/rank_report.h"
+#include "engine/training/resume.h"
 #include "engine/training/training_state.h"
 #include "engine/transport/bytes.h"
 
@@ -26,6 +27,7 @@ enum Tag : int {
     OrderTag,  // from the leader
     ReportTag, // to it
     WeightsTag,
+    StateTag,
     ClockTag,
     StopTag, // to all
     BeatTag, // to the leader
@@ -207,15 +209,14 @@ public:
 
     Result<StageWeights> weightsOf(int stage, int rank) override
     {
-        const int process = m_where.processOf(rank);
-        m_job->say(process, m_firstTag + OrderTag, orderOf({Request::Kind::Weights, {}, stage, rank}));
-        std::optional<std::vector<std::byte>> heard;
-        const auto came = [&] { return (heard = m_job->hear(process, m_firstTag + WeightsTag)).has_value(); };
-        if (!m_job->await(
-                came, [this] { return m_state.control.stopped(); }, weightsPatience))
-            return fail(ErrorCode::Failed,
-                        fmt::format("stage {}: {} does not send its weights", stage, m_job->nameOf(process)));
-        return weightsFrom(*heard);
+        STAGEWRIGHT_TRY(auto heard, ask({Request::Kind::Weights, {}, stage, rank}, WeightsTag, "weights"));
+        return weightsFrom(heard);
+    }
+    Result<void> addSavedOf(int stage, int rank, SavedTraining& saved) override
+    {
+        STAGEWRIGHT_TRY(auto heard, ask({Request::Kind::State, {}, stage, rank}, StateTag, "state"));
+        if (!takeSaved(heard, saved)) return fail(ErrorCode::Failed, "state from another process is damaged");
+        return {};
     }
     Nanos clockBand() const override
     {
@@ -234,6 +235,11 @@ public:
         std::vector<float> owned;
         m_job->say(0, m_firstTag + WeightsTag,
                    bytesOf(ownedWeights(*m_state.stageOn(request.stage, request.rank).model, owned)));
+    }
+
+    void sendState(const Request& request) override
+    {
+        m_job->say(0, m_firstTag + StateTag, savedBytes(m_state.stageOn(request.stage, request.rank)));
     }
 
     void stop(const Error& error) override
@@ -303,6 +309,19 @@ public:
     }
 
 private:
+    // What the process of a rank answers between steps.
+    Result<std::vector<std::byte>> ask(const Request& request, Tag tag, const char* what)
+    {
+        const int process = m_where.processOf(request.rank);
+        m_job->say(process, m_firstTag + OrderTag, orderOf(request));
+        std::optional<std::vector<std::byte>> heard;
+        const auto came = [&] { return (heard = m_job->hear(process, m_firstTag + tag)).has_value(); };
+        if (!m_job->await(
+                came, [this] { return m_state.control.stopped(); }, weightsPatience))
+            return fail(ErrorCode::Failed,
+                        fmt::format("stage {}: {} does not send its {}", request.stage, m_job->nameOf(process), what));
+        return std::move(*heard);
+    }
     FlightLog& flightLog(int rank) { return m_state.ranks[static_cast<std::size_t>(rank)].flight; }
     static std::vector<std::byte> orderOf(const Request& request)
     {

@@ -20,6 +20,7 @@ public:
         enum class Kind {
             Step,
             Weights,
+            State,
             Clock,
             Leave,
         };
@@ -30,11 +31,12 @@ public:
     };
     // Takes the transport's needs and those of the ranks over, once the state is whole.
     virtual void begin() = 0;
-    // Where this process serves: what the leader wants, if it has said so; after a step of its ranks, for weights, or
-    // what its clock says.
+    // Where this process serves: what the leader wants, if it has said so; after a step of its ranks, for weights or
+    // all that outlives a step, or what its clock says.
     virtual std::optional<Request> request() = 0;
     virtual void report() = 0;
     virtual void sendWeights(const Request& request) = 0;
+    virtual void sendState(const Request& request) = 0;
     virtual void sendClock() = 0;
     // Leader: the training is over. All: the thread ends.
     virtual void end() = 0;

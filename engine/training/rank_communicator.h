@@ -17,6 +17,7 @@
 
 namespace stagewright {
 
+struct SavedTraining;
 struct TrainingState;
 
 // A part of the global norm: of a stage, summed up on a rank.
@@ -70,6 +71,7 @@ public:
     virtual Nanos clockBand() const { return 0; }
     // of a rank elsewhere
     virtual Result<StageWeights> weightsOf(int /*stage*/, int /*rank*/) { return StageWeights(); }
+    virtual Result<void> addSavedOf(int /*stage*/, int /*rank*/, SavedTraining& /*saved*/) { return {}; } // likewise
 
     // Any thread. Ranks elsewhere stop for this reason, too.
     virtual void stop(const Error& /*error*/) {}

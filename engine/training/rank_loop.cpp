@@ -12,6 +12,7 @@
 #include "engine/training/gradient_rules.h"
 #include "engine/training/rank_flight.h"
 #include "engine/training/rank_trace.h"
+#include "engine/training/resume.h"
 #include "engine/training/step_end.h"
 #include "engine/training/training_state.h"
 #include "profiler/record/clock.h"
@@ -68,6 +69,7 @@ public:
                     return;
                 }
                 run.model = std::move(*model);
+                if (options.resume) resumeStage(run, *options.resume);
                 run.model->setLossScale(m_state.shapes.lossScale(*m_state.schedule, m_rank));
                 if (!options.cuts.empty())
                     run.model->setBackwardFrom(

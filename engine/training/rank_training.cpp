@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/saved/saved_training.h"
 #include "engine/training/rank_loop.h"
 #include "engine/training/watchdog.h"
 #include "schedules/base/step_number.h"
@@ -31,7 +32,8 @@ void makeRoomToWait(std::size_t threads)
 
 } // namespace
 
-RankTraining::RankTraining(std::shared_ptr<TrainingState> state) : m_state(std::move(state))
+RankTraining::RankTraining(std::shared_ptr<TrainingState> state)
+    : m_state(std::move(state)), m_first(m_state->options.resume ? m_state->options.resume->step() : 0)
 {
     for (int rank = 0; rank < m_state->schedule->ranks; ++rank)
         if (m_state->communicator->isHere(rank)) m_here.push_back(rank);
@@ -110,8 +112,8 @@ Result<StepOutcome> RankTraining::runStep(const std::stop_token& stop)
         return tl::unexpected(std::move(*error));
     }
     TrainingState& state = *m_state;
-    state.communicator->order({m_steps, state.keepGradients, m_timesLayers});
-    prepareStep(m_steps);
+    state.communicator->order({m_first + m_steps, state.keepGradients, m_timesLayers});
+    prepareStep(m_first + m_steps);
     const Nanos begin = monotonicNow();
     {
         const std::stop_callback onStop(stop, [this] {
@@ -235,6 +237,7 @@ Result<Training::Served> RankTraining::serve()
     switch (request->kind) {
     case ProcessCommunicator::Request::Kind::Leave: return Served::Leave;
     case ProcessCommunicator::Request::Kind::Weights: m_processes->sendWeights(*request); return Served::Something;
+    case ProcessCommunicator::Request::Kind::State: m_processes->sendState(*request); return Served::Something;
     case ProcessCommunicator::Request::Kind::Clock: m_processes->sendClock(); return Served::Something;
     case ProcessCommunicator::Request::Kind::Step: break;
     }

@@ -35,6 +35,7 @@ public:
     std::vector<ParameterView> parameters(int stage, int copy) override;
     void keepGradients(bool keep) override { m_state->keepGradients = keep; }
     std::vector<std::vector<float>> lastGradients() const override;
+    Result<SavedTraining> saved() override;
     std::vector<Bytes> peak(MemoryCategory category) const override;
     std::vector<std::pair<std::string, std::string>> configuration() const override;
     TraceFacts traceFacts() const override { return m_traceFacts; }
@@ -69,7 +70,9 @@ private:
     std::map<std::pair<int, int>, StageWeights> m_weights; // of stages elsewhere, by stage and copy, as last asked for
     std::optional<Deadlock> m_stall;
     TraceFacts m_traceFacts;
-    int m_steps = 0;
+    std::string m_dataHash; // once it was asked for
+    int m_first = 0;        // steps that were done before, by the training that it goes on from
+    int m_steps = 0;        // of this one
     bool m_timesLayers = false;
 };
 

@@ -12,6 +12,7 @@
 #include "engine/training/device_connection.h"
 #include "engine/training/process_communicator.h"
 #include "engine/training/rank_training.h"
+#include "engine/training/resume.h"
 #include "engine/training/sharing_rules.h"
 #include "engine/training/thread_communicator.h"
 #include "engine/training/training_state.h"
@@ -134,6 +135,7 @@ Result<std::unique_ptr<Training>> makeTraining(const std::shared_ptr<const Check
                     "give one for each rank");
     STAGEWRIGHT_CHECK(checkSharing(schedule, plan, options));
     STAGEWRIGHT_CHECK(checkCuts(schedule, plan, options, slices));
+    STAGEWRIGHT_CHECK(checkResume(schedule, options));
     std::vector<char> known(slices.size(), 0); // sharded weights: of all copies together as much as of one
     for (int rank = 0; rank < schedule.ranks; ++rank) {
         for (const int stage : plan.ranks[static_cast<std::size_t>(rank)].stages) {

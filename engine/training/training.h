@@ -32,6 +32,8 @@ namespace stagewright {
 class CheckedSchedule;
 class GpuTracer;  // profiler/cupti/gpu_tracer.h
 class ProcessJob; // engine/transport/process_job.h
+class SavedFile;  // engine/saved/saved_training.h
+struct SavedTraining;
 struct TraceFacts;
 
 // wall: real threads, real waits; valid while ranks ≤ idle cores. virtual: ops really execute, admitted through
@@ -81,6 +83,9 @@ struct TrainingOptions {
     // Its ranks are spread over the processes of the job, in order; all of them make the same trainings in the same
     // order. Null: all ranks are threads of this process.
     std::shared_ptr<ProcessJob> job;
+    // The checkpoint that it goes on from: by names, so that schedule, ranks, replicas and sharding may be others. Every
+    // process of a job reads it. Null: from the start.
+    std::shared_ptr<const SavedFile> resume;
     double timeoutSeconds = 120; // watchdog: a step that makes no progress this long fails, naming who waits for what
 };
 
@@ -137,6 +142,9 @@ public:
     // optimizer, summed over copies: by stage, by parameter, concatenated.
     virtual void keepGradients(bool keep) = 0;
     virtual std::vector<std::vector<float>> lastGradients() const = 0;
+    // Between steps: a copy of all that the next one starts from, with its facts (docs/formats.md, "Checkpoints").
+    // Failed where a rank elsewhere does not answer.
+    virtual Result<SavedTraining> saved() = 0;
     // By rank, last step: the exact maximum; for activations the maximum over op ends, as the simulator counts.
     virtual std::vector<Bytes> peak(MemoryCategory category) const = 0;
     // Configuration and environment as text pairs, for the run.

@@ -6,6 +6,7 @@
 
 #include "engine/device/machine.h"
 #include "engine/training/rank_training.h"
+#include "engine/training/resume.h"
 #include "engine/transport/bytes.h"
 #include "schedules/messages/channel_facts.h"
 
@@ -30,6 +31,40 @@ std::vector<std::vector<float>> RankTraining::lastGradients() const
     gradients.reserve(static_cast<std::size_t>(m_state->schedule->stages));
     for (int stage = 0; stage < m_state->schedule->stages; ++stage) gradients.push_back(m_state->gradientsOf(stage));
     return gradients;
+}
+
+Result<SavedTraining> RankTraining::saved()
+{
+    SavedTraining saved;
+    const Schedule& schedule = *m_state->schedule;
+    for (int stage = 0; stage < schedule.stages; ++stage) {
+        const StageRun& first = m_state->firstCopy(stage);
+        const bool divided = first.share && first.share->level != ShardLevel::None;
+        for (const StageRun* run : m_state->copiesOf(stage)) {
+            if (!divided && run != &first) continue; // all have the same
+            if (!m_state->communicator->isHere(run->rank))
+                STAGEWRIGHT_CHECK(m_state->communicator->addSavedOf(stage, run->rank, saved));
+            else
+                saveStage(*run, [&saved](const StatePart& part, std::span<const float> numbers) {
+                    saved.add(part, numbers);
+                });
+        }
+    }
+    const int steps = m_first + m_steps;
+    int updates = steps;
+    for (const StageRun& run : m_state->stages) // between steps all have as many
+        if (run.model && schedule.weights != WeightRule::Synchronous) updates = run.versions.updates();
+    if (m_dataHash.empty()) m_dataHash = dataHash(*m_state->options.workload);
+    saved.facts = {
+        {"step", fmt::format("{}", steps)}, {"updates", fmt::format("{}", updates)}, {"data_hash", m_dataHash}};
+    const auto add = [&saved](const std::pair<std::string, std::string>& fact) {
+        if (saved.fact(fact.first) == nullptr) saved.facts.push_back(fact);
+    };
+    for (const auto& fact : lastingFacts(schedule, m_state->options)) add(fact);
+    for (const auto& fact : configuration()) add(fact);
+    for (const auto& fact : environment())
+        if (fact.first == "products" || fact.first == "kernels") add(fact);
+    return saved;
 }
 
 std::vector<Bytes> RankTraining::peak(MemoryCategory category) const
@@ -95,17 +130,22 @@ std::vector<std::pair<std::string, std::string>> RankTraining::configuration() c
 {
     const TrainingOptions& options = m_state->options;
     const Schedule& plan = *m_state->schedule;
-    const OptimizerConfig& optimizer = options.optimizer;
+    const bool synchronous = plan.weights == WeightRule::Synchronous;
+    const SavedFacts lasting = lastingFacts(plan, options);
     std::vector<std::pair<std::string, std::string>> pairs;
     const auto add = [&pairs](std::string key, std::string value) {
         pairs.emplace_back(std::move(key), std::move(value));
+    };
+    const auto put = [&](std::string_view key) {
+        for (const auto& fact : lasting)
+            if (fact.first == key) pairs.push_back(fact);
     };
     add("schedule", plan.name);
     add("ranks", fmt::format("{}", plan.ranks));
     if (plan.replicas > 1) add("replicas", fmt::format("{}", plan.replicas));
     add("stages", fmt::format("{}", plan.stages));
     add("microbatches", fmt::format("{}", plan.microbatches));
-    add("model", toText(*options.workload));
+    put("model");
     std::string layers;
     for (int stage = 0; stage < plan.stages; ++stage) {
         layers += fmt::format("{}{}", layers.empty() ? "" : ",", m_state->firstCopy(stage).slice.layerCount);
@@ -114,26 +154,13 @@ std::vector<std::pair<std::string, std::string>> RankTraining::configuration() c
     add("microbatch_size", fmt::format("{}", options.microbatchSize));
     if (!options.replicaSamples.empty())
         add("replica_samples", fmt::format("{}", fmt::join(options.replicaSamples, ",")));
-    add("data", options.workload->dataName());
-    add("sampling", "by sample"); // not by microbatch, as before
-    add("seed", fmt::format("{}", options.seed));
-    if (optimizer.kind == OptimizerKind::AdamW) {
-        add("optimizer",
-            fmt::format("adamw, learning rate {}, beta {} {}, epsilon {}, weight decay {}", optimizer.learningRate,
-                        optimizer.beta1, optimizer.beta2, optimizer.epsilon, optimizer.weightDecay));
-    } else {
-        add("optimizer", fmt::format("sgd, learning rate {}, momentum {}, weight decay {}", optimizer.learningRate,
-                                     optimizer.momentum, optimizer.weightDecay));
-    }
-    add("warmup_of_learning_rate", fmt::format("{}", optimizer.warmupSteps));
-    const bool synchronous = plan.weights == WeightRule::Synchronous;
-    if (!synchronous) add("weights", std::string(toText(plan.weights)));
-    add("clip_norm", optimizer.clipNorm > 0 && synchronous ? fmt::format("{}", optimizer.clipNorm) : "none");
+    for (const char* key : {"data", "sampling", "seed", "optimizer", "warmup_of_learning_rate", "weights", "clip_norm"})
+        put(key);
     if (m_state->plan.shared) {
         add("shard", toText(options.sharding));
         if (options.sharding.bucket > 0) add("bucket_bytes", fmt::format("{}", options.sharding.bucket));
     }
-    if (!options.cuts.empty()) add("cut", fmt::format("{}", fmt::join(options.cuts, ",")));
+    put("cut");
     if (synchronous && m_state->plan.steps && !m_state->plan.shared)
         add("optimizer_steps", "by rank, validated afterwards");
     if (const auto& slices = m_state->shapes.ofRank(0).sliceTokens; !slices.empty())

@@ -71,6 +71,14 @@ void WeightVersions::after(const PlannedOp& planned, StageModel& model)
     if (!stillUsed) drop(model, version);
 }
 
+void WeightVersions::resume(int updates, bool delayed)
+{
+    m_updates = updates;
+    if (m_rule != WeightRule::TwoVersions || !delayed || updates == 0) return;
+    m_delayed = updates - 1;
+    m_kept[m_delayed] = true;
+}
+
 void WeightVersions::step(StageModel& model)
 {
     if (m_rule == WeightRule::Stashed) {

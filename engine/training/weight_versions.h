@@ -26,6 +26,10 @@ public:
     // An asynchronous update with the gradients since the last one, unclipped (there is no global norm); clears them.
     void step(StageModel& model);
     int updates() const { return m_updates; }
+    // Between steps, in which the other rules keep nothing: the kept weights of before the last update; −1: none.
+    int delayed() const { return m_delayed; }
+    // Before the first step: it goes on behind so many; delayed(): the version that is then to be loaded.
+    void resume(int updates, bool delayed);
 
 private:
     void select(StageModel& model, int version);

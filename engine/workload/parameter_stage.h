@@ -28,6 +28,8 @@ public:
     void keepPredicted(int version, const OptimizerConfig& config, int step, double updates) override;
     std::vector<ParameterView> parameters() override { return m_parameters.views(); }
     void parametersWritten() override { m_parameters.written(); }
+    void saveState(int delayed, const StateSink& sink) override { m_parameters.saveState(delayed, sink); }
+    void loadState(int delayed, const StateSource& source) override { m_parameters.loadState(delayed, source); }
     SharedState* shared() override { return m_parameters.shared(); }
     double gradientSquareSumOn(std::int64_t begin, std::int64_t end) const override
     {

@@ -10,6 +10,7 @@
 #include "engine/device/memory.h"
 #include "engine/device/shared_state.h"
 #include "engine/layers/parameter_view.h"
+#include "engine/layers/state_part.h"
 #include "schedules/model/cost_model.h"
 
 namespace stagewright {
@@ -115,6 +116,10 @@ public:
     virtual std::vector<ParameterView> parameters() = 0;
     // After a caller wrote to views of the last parameters(): a device takes them over.
     virtual void parametersWritten() {}
+    // What outlives a step, and the kept version `delayed` with it (−1: none): out of the stage, of shared state what
+    // the rank steps, and into it. loadState() throws std::runtime_error, naming what the source has not.
+    virtual void saveState(int delayed, const StateSink& sink) = 0;
+    virtual void loadState(int delayed, const StateSource& source) = 0;
     // All gradients in the order of parameters(), one after another, into a buffer of the stage's memory; and the
     // gradients replaced by the sum over copies of the stage, in the order given, element by element.
     virtual void packGradients(const Buffer& to);

@@ -27,6 +27,7 @@ constexpr std::string_view ownTransport = "PyTorch's own transport sends the mes
 constexpr std::string_view ownCheckpoints =
     "PyTorch recomputes through activation checkpointing, in a model of your own";
 constexpr std::string_view onePipeline = "its pipelining trains one pipeline";
+constexpr std::string_view ownSaves = "PyTorch's job saves and loads its own state";
 constexpr std::string_view undisturbed = "PyTorch's ranks can't be disturbed";
 constexpr std::string_view inItsConfig = "set it in the job's configuration";
 
@@ -119,6 +120,16 @@ std::vector<SetupKey> allKeys()
          "its profiler traces the last step"},
         {"--keep-warmup", &S::keepWarmup, SetupRecord, "", "Also keep runs stopped before their first measured step",
          anything, "PyTorch's warm-up steps are not traced"},
+        {"--checkpoint-every", &S::checkpointEvery, SetupRecord, "N",
+         "Save what the next step starts from every N steps, warm-up included, as FILE.stepN.safetensors beside the "
+         "run file, while training goes on [never]",
+         wholeNumber(1, 100'000'000), ownSaves, "", "never"},
+        {"--keep,--keep-checkpoints", &S::keepCheckpoints, SetupRecord, "K", "Newest checkpoints to keep [2]",
+         wholeNumber(1, 1'000'000), ownSaves},
+        {"--resume", &S::resume, SetupRecord | SetupReadsFile, "FILE",
+         "Go on from a checkpoint, also under another schedule, with other ranks, replicas or sharding; --steps and "
+         "--warmup count from there",
+         anything, ownSaves},
         {"--model", &S::model, trains | SetupLesson, "KEY=N,…",
          "The model; vocab makes the head heavier [layers=8,hidden=128,heads=4,seq=128,vocab=256]", anything, "",
          inItsConfig},

@@ -52,6 +52,9 @@ struct Setup {
     int steps = 0; // 0: as the verb says
     int warmup = 1;
     bool keepWarmup = false;
+    int checkpointEvery = 0; // steps; 0: never
+    int keepCheckpoints = 2;
+    std::string resume; // a checkpoint; "": from the start
     std::string optimizer = "adamw";
     double learningRate = -1, momentum = -1, weightDecay = -1, clip = -1;
     std::string recomputeLayers; // empty: all

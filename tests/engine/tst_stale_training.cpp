@@ -83,6 +83,8 @@ public:
         m_values[version] = m_values[-1] - (step > 0 ? config.learningRate * updates : 0.0);
     }
     std::vector<ParameterView> parameters() override { return {}; }
+    void saveState(int, const StateSink&) override {}
+    void loadState(int, const StateSource&) override {}
     void dropMicrobatches() override {}
     std::size_t versions() const { return m_values.size(); }
 

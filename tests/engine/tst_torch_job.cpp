@@ -10,7 +10,7 @@
 
 #include "engine/layers/parameters.h"
 #include "engine/torch/initial_weights.h"
-#include "engine/torch/safetensors.h"
+#include "engine/saved/safetensors.h"
 #include "engine/torch/torch_event.h"
 #include "engine/torch/torch_job.h"
 #include "schedules/library/registry.h"

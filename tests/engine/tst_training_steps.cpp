@@ -118,6 +118,8 @@ public:
         m_model->keepPredicted(version, config, step, updates);
     }
     std::vector<ParameterView> parameters() override { return m_model->parameters(); }
+    void saveState(int delayed, const StateSink& sink) override { m_model->saveState(delayed, sink); }
+    void loadState(int delayed, const StateSource& source) override { m_model->loadState(delayed, source); }
     void dropMicrobatches() override { m_model->dropMicrobatches(); }
 
 private:

@@ -144,6 +144,33 @@ public:
         }
         return views;
     }
+    void saveState(int delayed, const StateSink& sink) override
+    {
+        eachLayer([&](const ParameterView& view, std::size_t first) {
+            const auto give = [&](StateKind kind, const float* numbers) {
+                sink({view.name, view.shape, kind, 0}, std::span(numbers + first, m_width));
+            };
+            give(StateKind::Value, m_values.data());
+            if (!m_direction.empty()) give(StateKind::Moment1, m_direction.data());
+            if (delayed >= 0) give(StateKind::Delayed, m_versions.at(delayed).data());
+        });
+    }
+    void loadState(int delayed, const StateSource& source) override
+    {
+        if (delayed >= 0) keep(delayed, 0);
+        eachLayer([&](const ParameterView& view, std::size_t first) {
+            const auto take = [&](StateKind kind, float* numbers) {
+                return source({view.name, view.shape, kind, 0}, std::span(numbers + first, m_width));
+            };
+            if (!take(StateKind::Value, m_values.data())) throw std::runtime_error(view.name + " was not saved");
+            std::vector<float> direction(m_values.size());
+            if (take(StateKind::Moment1, direction.data())) {
+                m_direction.resize(m_values.size());
+                std::copy_n(direction.data() + first, m_width, m_direction.data() + first);
+            }
+            if (delayed >= 0) take(StateKind::Delayed, m_versions.at(delayed).data());
+        });
+    }
     void dropMicrobatches() override { m_kept.clear(); }
 
 private:
@@ -151,6 +178,12 @@ private:
         Buffer input, inputs, stash, outputGrad, products;
     };
 
+    template <typename Visit>
+    void eachLayer(Visit&& visit)
+    {
+        const std::vector<ParameterView> views = parameters();
+        for (std::size_t layer = 0; layer < views.size(); ++layer) visit(views[layer], layer * m_width);
+    }
     const float* used() const { return m_used < 0 ? m_values.data() : m_versions.at(m_used).data(); }
     // The current weights, moved on by `reach` in the direction of the last step.
     void keep(int version, float reach)

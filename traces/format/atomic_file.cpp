@@ -54,27 +54,6 @@ std::string partName(const std::string& path)
     return path.substr(0, name) + newOwnName(path.substr(name).append(partEnding));
 }
 
-// Parts that a killed export of this user left beside `path`: nobody holds their lock.
-void removeLeftParts(const std::string& path)
-{
-    namespace fs = std::filesystem;
-    const fs::path whole(path);
-    const std::string beginning = whole.filename().string().append(partEnding);
-    const fs::path folder = whole.has_parent_path() ? whole.parent_path() : fs::path(".");
-    for (const std::string& name : namesIn(folder)) {
-        if (!isOwnName(name, beginning)) continue;
-        const fs::path part = folder / name;
-        const int descriptor = ::open(part.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-        if (descriptor < 0) continue;
-        struct stat found {};
-        const bool own = ::fstat(descriptor, &found) == 0 && found.st_uid == ::geteuid() &&
-                         (S_ISREG(found.st_mode) || S_ISDIR(found.st_mode));
-        std::error_code ignored;
-        if (own && ::flock(descriptor, LOCK_EX | LOCK_NB) == 0) fs::remove_all(part, ignored);
-        ::close(descriptor);
-    }
-}
-
 // Whether it is a database, or the log or journal of one, whatever its name says.
 bool holdsDatabase(const std::string& path)
 {
@@ -124,6 +103,16 @@ bool isHeld(int descriptor, const std::string& name)
     if (locked && ::stat(name.c_str(), &there) == 0) return true;
     ::close(descriptor);
     return false;
+}
+
+// A name is safe on the disk once its folder is. Where it can't be asked for that, the file is there all the same.
+void keepNames(const std::string& path)
+{
+    const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+    const int descriptor = ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (descriptor < 0) return;
+    static_cast<void>(::fsync(descriptor));
+    ::close(descriptor);
 }
 
 // A new file beside the wanted one, locked while it is written; removed unless it was renamed. It has the mode of the
@@ -183,6 +172,7 @@ public:
             return false;
         }
         m_exists = false;
+        keepNames(path);
         return true;
     }
 
@@ -195,6 +185,26 @@ private:
 };
 
 } // namespace
+
+void removeLeftParts(const std::string& path)
+{
+    namespace fs = std::filesystem;
+    const fs::path whole(path);
+    const std::string beginning = whole.filename().string().append(partEnding);
+    const fs::path folder = whole.has_parent_path() ? whole.parent_path() : fs::path(".");
+    for (const std::string& name : namesIn(folder)) {
+        if (!isOwnName(name, beginning)) continue;
+        const fs::path part = folder / name;
+        const int descriptor = ::open(part.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+        if (descriptor < 0) continue;
+        struct stat found {};
+        const bool own = ::fstat(descriptor, &found) == 0 && found.st_uid == ::geteuid() &&
+                         (S_ISREG(found.st_mode) || S_ISDIR(found.st_mode));
+        std::error_code ignored;
+        if (own && ::flock(descriptor, LOCK_EX | LOCK_NB) == 0) fs::remove_all(part, ignored);
+        ::close(descriptor);
+    }
+}
 
 bool writingDirectly() noexcept { return direct > 0; }
 

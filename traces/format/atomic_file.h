@@ -11,13 +11,15 @@ namespace stagewright {
 
 using Sink = std::function<bool(std::string_view)>; // false: the bytes could not be written
 
-// Calls write with a sink; renames to `path` if both succeed, else removes the temporary file. A full disk is an Error
+// Calls write with a sink; renames to `path` if both succeed and asks the disk to keep file and name, else removes the temporary file. A full disk is an Error
 // (Failed) that names the file; a missing or read-only folder is Unreadable. An existing file is replaced, a link
 // followed; a device or pipe is written directly. A replaced file's mode stays, a new one has what the umask leaves.
 // Parts that a killed export left for the same path are removed. A run file or another database, and what belongs to
 // one, is never replaced (Usage).
 Result<void> writeFileAtomically(const std::string& path, const std::function<Result<void>(const Sink&)>& write);
 Result<void> writeFileAtomically(const std::string& path, std::string_view text);
+// What a killed writeFileAtomically() of this user left beside `path`; a part that is being written stays.
+void removeLeftParts(const std::string& path);
 // A device or pipe is being opened or written, which may wait for its reader without end. Safe in a signal's handler.
 bool writingDirectly() noexcept;
 // The same for a folder of files: write gets the path of a folder beside it, which is then renamed. An existing folder

@@ -55,6 +55,9 @@ Result<void> placeHonours(const Setup& setup)
     if (setup.elsewhere() && setup.names("--keep-trace"))
         return fail(ErrorCode::Usage, "--keep-trace writes a file where the GPUs are, and it is not fetched",
                     "omit it, or record there by hand");
+    if (setup.elsewhere() && setup.checkpointEvery > 0)
+        return fail(ErrorCode::Usage, "--checkpoint-every writes files where the ranks are, and they are not fetched",
+                    "omit it, or record there by hand");
     if (!setup.container.empty() && !setup.torch() && !setup.elsewhere())
         return fail(ErrorCode::Usage, "--container is for PyTorch's ranks, a host or Slurm's queue",
                     "start 'stagewright record' in the container yourself, or add --host, --slurm or --engine torch");

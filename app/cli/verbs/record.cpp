@@ -24,6 +24,7 @@
 #include "app/launch/launcher.h"
 #include "app/launch/slurm/slurm_queue.h"
 #include "engine/device/traits.h"
+#include "engine/saved/saved_training.h"
 #include "engine/transport/process_job.h"
 #include "schedules/base/text.h"
 #include "schedules/messages/messages.h"
@@ -78,8 +79,32 @@ void noteUnused(const Setup& setup, const RecordSettings& settings, Session& ses
     if (setup.keepWarmup && setup.warmup == 0) session.note("--keep-warmup is not used: there are no warm-up steps");
     if (setup.noTrace && setup.engine == "own" && !traitsOf(setup.backend).hasDevices)
         session.note(fmt::format("--no-trace is not used: backend {} has no GPU to trace", setup.backend));
+    if (setup.names("--keep-checkpoints") && setup.checkpointEvery == 0)
+        session.note("--keep-checkpoints is not used: --checkpoint-every says when one is saved");
+    if (setup.checkpointEvery > settings.warmup + settings.steps)
+        session.note(fmt::format("--checkpoint-every is not used: the recording ends after {}",
+                                 plural(settings.warmup + settings.steps, "step")));
     if (setup.ranksPerProcess > 1 && !setup.processes && !settings.training.job && !setup.elsewhere())
         session.note("--ranks-per-process is not used: all ranks share this process; --processes starts several");
+}
+
+// A checkpoint is of one training.
+Result<void> chooseCheckpoints(const Setup& setup, RecordSettings& settings)
+{
+    settings.checkpointEvery = setup.checkpointEvery;
+    settings.keepCheckpoints = setup.keepCheckpoints;
+    if (setup.checkpointEvery == 0 && setup.resume.empty()) return {};
+    if (settings.schedules.size() > 1)
+        return fail(ErrorCode::Usage,
+                    fmt::format("{}: {} take turns, and a checkpoint is of one training",
+                                setup.resume.empty() ? "--checkpoint-every" : "--resume",
+                                plural(static_cast<long long>(settings.schedules.size()), "schedule")),
+                    "record them one after the other");
+    if (setup.resume.empty()) return {};
+    auto file = SavedFile::open(setup.resume);
+    if (!file) return tl::unexpected(std::move(file.error()).with("--resume"));
+    settings.training.resume = std::make_shared<const SavedFile>(std::move(*file));
+    return {};
 }
 
 } // namespace
@@ -157,7 +182,9 @@ Result<RecordSettings> recordSettingsOf(const RecordChoice& options, Session& se
             fmt::format("--trace-steps {}: only {} are measured", setup.traceSteps, plural(settings.steps, "step")),
             "give fewer, or more --steps");
     settings.keepWarmup = setup.keepWarmup;
-    STAGEWRIGHT_CHECK(disturbsRealRun(settings.perturbation, settings.warmup + settings.steps));
+    STAGEWRIGHT_CHECK(chooseCheckpoints(setup, settings));
+    const int before = training.resume ? training.resume->step() : 0; // steps are those of the whole training
+    STAGEWRIGHT_CHECK(disturbsRealRun(settings.perturbation, before + settings.warmup + settings.steps));
     settings.traceDevices = !setup.noTrace;
     settings.deviceDump = setup.keepTrace;
     if (setup.noTrace && !setup.keepTrace.empty())

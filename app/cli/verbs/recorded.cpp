@@ -110,6 +110,7 @@ Result<void> tell(const std::string& path, const Recording& recording, Session& 
     if (session.json) {
         Json object{{"file", rows.empty() ? Json(nullptr) : Json(path)}, {"runs", std::move(runs)}};
         object.update(documentJson(comparison));
+        if (!recording.checkpoints.empty()) object["checkpoints"] = recording.checkpoints;
         session.answer(object);
     }
     if (rows.empty()) return {};
@@ -172,6 +173,9 @@ Result<int> endRecording(const std::string& given, Recording recording, Session&
                     fmt::format("no run was recorded in {}: the training ended without a step", path),
                     "read what was printed above, or the job's log where it ran");
     session.progress().event({{"event", "done"}, {"file", path}, {"runs", recording.runs}});
+    if (!recording.checkpoints.empty())
+        session.note(fmt::format("\nthe newest checkpoint is {}; 'stagewright record --resume {}' goes on from it",
+                                 recording.checkpoints.back(), recording.checkpoints.back()));
     session.note(fmt::format("\nrecorded in {}; see 'stagewright report {}' or 'stagewright ui {}'", path, path, path));
     return ExitDone;
 }

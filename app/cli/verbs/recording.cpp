@@ -12,11 +12,13 @@
 #include "app/cli/session.h"
 #include "app/cli/text/figures.h"
 #include "app/cli/text/run_json.h"
+#include "app/cli/verbs/checkpoints.h"
 #include "app/cli/verbs/device_tracing.h"
 #include "app/launch/slurm/slurm_queue.h"
 #include "engine/check/partial_reference.h"
 #include "engine/check/stale_model.h"
 #include "engine/device/traits.h"
+#include "engine/saved/saved_training.h"
 #include "engine/training/forward_unit.h"
 #include "engine/transport/bytes.h"
 #include "engine/transport/process_job.h"
@@ -69,6 +71,10 @@ Run headerOf(const Training& training, const RecordSettings& settings, std::span
     if (!settings.memoryLimit.empty()) run.configuration.emplace_back("memory_limit", settings.memoryLimit);
     if (!settings.rankMemory.empty()) run.configuration.emplace_back("rank_memory", settings.rankMemory);
     if (!limits.empty()) run.configuration.emplace_back("memory_limit_bytes", memoryLimitText(limits));
+    if (const auto& from = settings.training.resume) {
+        run.configuration.emplace_back("resumed_from", from->path());
+        run.configuration.emplace_back("steps_before", fmt::format("{}", from->step()));
+    }
     run.configuration.insert(run.configuration.end(), settings.sharing.begin(), settings.sharing.end());
     run.environment = training.environment();
     return run;
@@ -104,6 +110,7 @@ Result<Nanos> forwardUnitOfAll(const RecordSettings& settings)
     const auto& job = settings.training.job;
     TrainingOptions alone = settings.training;
     alone.job = nullptr;
+    alone.resume = nullptr;
     if (!job) return measureForwardUnit(settings.schedules.front(), alone);
     ByteWriter measured;
     if (job->index() == 0) {
@@ -138,7 +145,8 @@ Result<void> prepareReference(Ongoing& one, const RecordSettings& settings)
 {
     const Schedule& schedule = one.training->schedule();
     one.shared = sharesState(schedule);
-    if (!settings.training.cuts.empty()) {
+    const bool referred = settings.training.resume == nullptr; // a reference would start from the first step
+    if (!settings.training.cuts.empty() && referred) {
         auto whole = PartialReference::create(schedule, settings.training, [&] {
             return makeBackend(settings.training.backend, settings.training.device);
         });
@@ -153,6 +161,7 @@ Result<void> prepareReference(Ongoing& one, const RecordSettings& settings)
             for (const Op& op : list) one.stepsInLists = one.stepsInLists || isOptimizer(op.kind);
         return {};
     }
+    if (!referred) return {};
     STAGEWRIGHT_TRY(auto backend, makeBackend(settings.training.backend, settings.training.device));
     auto model = StaleModel::create(schedule, settings.training, std::move(backend), Staleness::None);
     if (!model) return tl::unexpected(std::move(model.error()).with(schedule.name));
@@ -244,6 +253,24 @@ Result<void> takeStep(Ongoing& one, const RecordSettings& settings, std::int64_t
         line.tell("steps", done, total,
                   fmt::format("{}  loss {:.3f}  {}", name, outcome.loss, formatDuration(outcome.stepTime)));
     return {};
+}
+
+// What was written of checkpoints since: said, and kept in the recording.
+void tellCheckpoints(Checkpoints& checkpoints, Recording& recording, std::optional<Error>& failed, Session& session)
+{
+    for (Checkpoints::Ended& one : checkpoints.ended()) {
+        failed = std::move(one.error);
+        if (failed) {
+            session.warn(fmt::format("the checkpoint after step {} is not there: {}", one.step, failed->message));
+            continue;
+        }
+        session.progress().event({{"event", "checkpoint"},
+                                  {"step", one.step},
+                                  {"file", one.file},
+                                  {"pause_ns", one.pause},
+                                  {"write_time_ns", one.written}});
+        recording.checkpoints.push_back(std::move(one.file));
+    }
 }
 
 // How complete the GPU trace is and what it cost: for the user, and by run for its environment. The untraced steps end
@@ -382,6 +409,16 @@ Result<Recording> recordRuns(const RecordSettings& given, Session& session)
         STAGEWRIGHT_CHECK(prepareReference(one, settings));
         ongoing.push_back(std::move(one));
     }
+    Checkpoints checkpoints(settings.file, settings.keepCheckpoints);
+    std::optional<Error> unsaved; // why the newest checkpoint is not there
+    if (settings.checkpointEvery > 0) STAGEWRIGHT_CHECK(checkpoints.begin(settings.training.resume != nullptr));
+    if (const auto& from = settings.training.resume) {
+        Training& training = *ongoing.front().training;
+        STAGEWRIGHT_TRY(const SavedTraining now, training.saved());
+        session.note(resumeText(*from, training.schedule(), now.facts));
+        const bool referred = training.schedule().weights == WeightRule::Synchronous && settings.training.cuts.empty();
+        if (!referred) session.note("the synchronous training beside it is left out: a checkpoint does not hold it");
+    }
     const bool existed = fileExists(settings.file);
     STAGEWRIGHT_TRY(auto file, openRunFile(settings.file, OpenMode::Create));
 
@@ -429,9 +466,21 @@ Result<Recording> recordRuns(const RecordSettings& given, Session& session)
                 recording.stalledLists = one.training->lists();
                 break;
             }
+            const int trained = one.complete + (settings.training.resume ? settings.training.resume->step() : 0);
+            if (settings.checkpointEvery == 0 || trained % settings.checkpointEvery != 0) continue;
+            const auto take = [&]() -> Result<SavedTraining> {
+                STAGEWRIGHT_TRY(SavedTraining saved, one.training->saved());
+                return withLists(std::move(saved), one.training->schedule());
+            };
+            if (auto saved = checkpoints.save(take); !saved) recording.stopped = std::move(saved.error());
+            tellCheckpoints(checkpoints, recording, unsaved, session);
         }
     }
     line.clear();
+    checkpoints.wait();
+    tellCheckpoints(checkpoints, recording, unsaved, session);
+    std::erase_if(recording.checkpoints, [](const std::string& name) { return !fileExists(name); }); // older ones
+    if (unsaved && !recording.stopped) recording.stopped = std::move(unsaved);
     const auto traceFacts = endTrace(ongoing, tracing, recording.stopped.has_value(), session);
     if (!settings.deviceDump.empty())
         if (auto kept = tracing.keep(settings.deviceDump); !kept) session.warn(kept.error().message);

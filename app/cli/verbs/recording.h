@@ -24,6 +24,8 @@ struct RecordSettings {
     TrainingOptions training;
     int steps = 8;
     int warmup = 1;
+    int checkpointEvery = 0; // steps; 0: never
+    int keepCheckpoints = 2;
     bool keepWarmup = false;  // keeps runs that were stopped before their first measured step
     int tracedSteps = 8;      // of PyTorch's engine: the last of `steps`
     bool traceDevices = true; // where the backend has devices that can be traced
@@ -43,9 +45,10 @@ struct RecordSettings {
 struct Recording {
     // ids of the runs that are kept, in the order of the schedules: those with a measured step
     std::vector<std::int64_t> runs;
-    std::vector<int> completeSteps;     // of those, warm-up included
-    std::optional<std::string> savedIn; // the file was lost while recording: where its runs are; "": nowhere
-    std::optional<Error> stopped;       // why it ended early; complete steps are kept
+    std::vector<int> completeSteps;       // of those, warm-up included
+    std::optional<std::string> savedIn;   // the file was lost while recording: where its runs are; "": nowhere
+    std::vector<std::string> checkpoints; // files that are there, oldest first
+    std::optional<Error> stopped;         // why it ended early; complete steps are kept
     // Where the watchdog stopped it: who waited for whom, in which lists, in which run (0: it has no measured step, so
     // it is removed again).
     std::optional<Deadlock> stall;

@@ -6,6 +6,8 @@
 #include <fstream>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "schedules/base/result.h"
@@ -17,6 +19,11 @@ struct TensorShape {
     std::vector<int> shape; // empty: one number
     bool operator==(const TensorShape&) const = default;
 };
+
+using SafetensorsTexts = std::vector<std::pair<std::string, std::string>>; // the header's "__metadata__"
+
+// The file's bytes before the first number. The numbers follow in the order of the tensors.
+std::string safetensorsHeader(const std::vector<TensorShape>& tensors, const SafetensorsTexts& texts = {});
 
 // Writes under a temporary name, which finish() renames; without it nothing is left.
 class SafetensorsWriter {
@@ -45,14 +52,21 @@ public:
     // another size.
     static Result<SafetensorsFile> open(const std::string& path);
 
+    const std::string& path() const { return m_path; }
     const std::vector<TensorShape>& tensors() const { return m_tensors; } // in the order of their numbers
+    const SafetensorsTexts& texts() const { return m_texts; }
+    const TensorShape* find(std::string_view name) const; // null: it has none
     // Usage where there is no such tensor, Unreadable where it can't be read.
     Result<std::vector<float>> read(const std::string& name) const;
+    // Those of one of tensors() from its number `first` on. Unreadable likewise, and where it has fewer.
+    Result<void> read(const TensorShape& tensor, std::uint64_t first, std::span<float> numbers) const;
 
 private:
     std::string m_path;
     std::vector<TensorShape> m_tensors;
     std::vector<std::uint64_t> m_begins; // bytes from the file's start, by tensor
+    std::vector<std::size_t> m_byName;   // numbers of tensors, sorted by their names
+    SafetensorsTexts m_texts;
 };
 
 } // namespace stagewright

@@ -1,4 +1,4 @@
-#include "engine/torch/safetensors.h"
+#include "engine/saved/safetensors.h"
 
 #include <algorithm>
 #include <bit>
@@ -34,9 +34,10 @@ std::string partOf(const std::string& path) { return path + ".part"; }
 
 } // namespace
 
-Result<SafetensorsWriter> SafetensorsWriter::create(const std::string& path, const std::vector<TensorShape>& tensors)
+std::string safetensorsHeader(const std::vector<TensorShape>& tensors, const SafetensorsTexts& texts)
 {
     Json header = Json::object();
+    for (const auto& [key, text] : texts) header["__metadata__"][key] = text;
     std::uint64_t at = 0;
     for (const TensorShape& tensor : tensors) {
         const std::uint64_t end = at + countOf(tensor.shape) * sizeof(float);
@@ -45,14 +46,21 @@ Result<SafetensorsWriter> SafetensorsWriter::create(const std::string& path, con
     }
     std::string text = header.dump();
     text.resize((text.size() + 7) / 8 * 8, ' '); // the numbers are aligned
+    const auto length = static_cast<std::uint64_t>(text.size());
+    std::string bytes(sizeof(length), '\0');
+    std::memcpy(bytes.data(), &length, sizeof(length));
+    return bytes += text;
+}
+
+Result<SafetensorsWriter> SafetensorsWriter::create(const std::string& path, const std::vector<TensorShape>& tensors)
+{
     SafetensorsWriter writer;
+    const std::string header = safetensorsHeader(tensors);
     writer.m_file.open(partOf(path), std::ios::binary | std::ios::trunc);
     if (!writer.m_file) return fail(ErrorCode::Unreadable, fmt::format("file {}: {}", path, std::strerror(errno)));
     writer.m_path = path;
-    writer.m_missing = at / sizeof(float);
-    const auto length = static_cast<std::uint64_t>(text.size());
-    writer.m_file.write(reinterpret_cast<const char*>(&length), sizeof(length));
-    writer.m_file.write(text.data(), static_cast<std::streamsize>(text.size()));
+    for (const TensorShape& tensor : tensors) writer.m_missing += countOf(tensor.shape);
+    writer.m_file.write(header.data(), static_cast<std::streamsize>(header.size()));
     return writer;
 }
 
@@ -121,7 +129,10 @@ Result<SafetensorsFile> SafetensorsFile::open(const std::string& path)
     const std::uint64_t room = size - sizeof(length) - length;
     try {
         for (const auto& [name, entry] : header.items()) {
-            if (name == "__metadata__") continue;
+            if (name == "__metadata__") {
+                for (const auto& [key, text] : entry.items()) out.m_texts.emplace_back(key, text.get<std::string>());
+                continue;
+            }
             const auto type = entry.at("dtype").get<std::string>();
             if (type != "F32") return damaged(fmt::format("tensor {} is {}", name, type));
             TensorShape tensor{name, {}};
@@ -150,26 +161,47 @@ Result<SafetensorsFile> SafetensorsFile::open(const std::string& path)
                      [&](std::size_t a, std::size_t b) { return out.m_begins[a] < out.m_begins[b]; });
     SafetensorsFile sorted;
     sorted.m_path = path;
+    sorted.m_texts = std::move(out.m_texts);
     for (const std::size_t i : order) {
         sorted.m_tensors.push_back(std::move(out.m_tensors[i]));
         sorted.m_begins.push_back(out.m_begins[i]);
     }
+    order.resize(sorted.m_tensors.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::sort(order.begin(), order.end(),
+              [&](std::size_t a, std::size_t b) { return sorted.m_tensors[a].name < sorted.m_tensors[b].name; });
+    sorted.m_byName = std::move(order);
     return sorted;
+}
+
+const TensorShape* SafetensorsFile::find(std::string_view name) const
+{
+    const auto found =
+        std::lower_bound(m_byName.begin(), m_byName.end(), name,
+                         [this](std::size_t i, std::string_view wanted) { return m_tensors[i].name < wanted; });
+    return found == m_byName.end() || m_tensors[*found].name != name ? nullptr : &m_tensors[*found];
 }
 
 Result<std::vector<float>> SafetensorsFile::read(const std::string& name) const
 {
-    const auto found = std::find_if(m_tensors.begin(), m_tensors.end(),
-                                    [&](const TensorShape& tensor) { return tensor.name == name; });
-    if (found == m_tensors.end())
-        return fail(ErrorCode::Usage, fmt::format("file {}: it has no tensor {}", m_path, name));
+    const TensorShape* found = find(name);
+    if (found == nullptr) return fail(ErrorCode::Usage, fmt::format("file {}: it has no tensor {}", m_path, name));
     std::vector<float> numbers(countOf(found->shape));
-    std::ifstream file(m_path, std::ios::binary);
-    file.seekg(static_cast<std::streamoff>(m_begins[static_cast<std::size_t>(found - m_tensors.begin())]));
-    if (!file.read(reinterpret_cast<char*>(numbers.data()),
-                   static_cast<std::streamsize>(numbers.size() * sizeof(float))))
-        return fail(ErrorCode::Unreadable, fmt::format("file {}: it ends within {}", m_path, name), "write it again");
+    STAGEWRIGHT_CHECK(read(*found, 0, numbers));
     return numbers;
+}
+
+Result<void> SafetensorsFile::read(const TensorShape& tensor, std::uint64_t first, std::span<float> numbers) const
+{
+    const std::uint64_t count = countOf(tensor.shape);
+    std::ifstream file(m_path, std::ios::binary);
+    file.seekg(static_cast<std::streamoff>(m_begins[static_cast<std::size_t>(&tensor - m_tensors.data())] +
+                                           first * sizeof(float)));
+    if (first > count || numbers.size() > count - first ||
+        !file.read(reinterpret_cast<char*>(numbers.data()), static_cast<std::streamsize>(numbers.size_bytes())))
+        return fail(ErrorCode::Unreadable, fmt::format("file {}: it ends within {}", m_path, tensor.name),
+                    "write it again");
+    return {};
 }
 
 } // namespace stagewright
