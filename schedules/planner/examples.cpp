@@ -5,6 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "schedules/planner/tier_problems.h"
+
 namespace stagewright {
 
 namespace {
@@ -113,7 +115,7 @@ nlohmann::ordered_json exampleInput(std::string_view program)
         return {{"gpus", 4},
                 {"jobs", {{150, 200, 250, 300}, {150, 200, 250, 300}, {60, 90, 120}}},
                 {"full", {{300, 300, 300, 300}, {300, 300, 300, 300}, {120, 120, 120}}}};
-    return nullptr;
+    return tierExample(program);
 }
 
 } // namespace stagewright

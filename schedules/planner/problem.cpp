@@ -15,6 +15,7 @@
 #include "schedules/base/json_input.h"
 #include "schedules/planner/examples.h"
 #include "schedules/planner/pictures.h"
+#include "schedules/planner/solved.h"
 #include "schedules/planner/tier_problems.h"
 
 namespace stagewright {
@@ -25,11 +26,8 @@ using Json = nlohmann::ordered_json;
 
 using Input = JsonInput;
 
-struct Solved {
-    Json json;
-    PlannerPicture picture;
-};
-using Solver = Result<Solved> (*)(Input& in, const Progress& progress);
+using Solved = SolvedProblem;
+using Solver = ProblemSolver;
 
 // Nothing is solved where the input could not be read.
 Result<void> whole(const Input& in)
@@ -429,16 +427,16 @@ struct Planner {
 constexpr auto planners = std::to_array<Planner>({
     {{"alpa_inter", "Alpa: contiguous layers on submeshes of a cluster"}, alpaInter, "latency"},
     {{"intra_ilp", "Alpa: a strategy for each operator of a graph, memory rows too"}, intraOperator, "objective"},
-    {{"mlp_sharding", "a perceptron of two layers on several devices"}, perceptron, ""},
-    {{"reshard", "a tensor from one mesh's layout to another's"}, reshard, ""},
-    {{"layerwise", "a strategy for each layer under a memory budget"}, layerwise, "time"},
+    {{"mlp_sharding", "A perceptron of two layers on several devices"}, perceptron, ""},
+    {{"reshard", "A tensor from one mesh's layout to another's"}, reshard, ""},
+    {{"layerwise", "A strategy for each layer under a memory budget"}, layerwise, "time"},
     {{"merak", "Merak: cuts of a model, partitions, recomputation by stage, tensor parallelism in halves"},
      merak,
      "slowest_stage"},
     {{"cephalo", "Cephalo: samples, microbatches and state over unequal devices"}, cephalo, "time"},
     {{"comet", "COMET: model and data parallelism on any cluster, and what limits it"}, comet, "best"},
     {{"jigsaw", "Jigsaw: jobs with partial backward on shared GPUs"}, jigsaw, ""},
-    {{"residency", "which pieces of state are on a device under a cap: by the known future, LRU, FIFO"},
+    {{"residency", "Which pieces of state are on a device under a cap: by the known future, LRU, FIFO"},
      solveResidency,
      "by_cap"},
     {{"chunks", "PatrickStar: tensors in chunks, and a step's loads under a cap"}, solveChunks, "result"},

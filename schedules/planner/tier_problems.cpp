@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "schedules/planner/tier_pictures.h"
 #include "schedules/tiers/chunks.h"
 #include "schedules/tiers/fill_gaps.h"
 #include "schedules/tiers/optimizer_buckets.h"
@@ -51,7 +52,8 @@ TierJson replays(const AccessTrace& trace, std::span<const int> cap, bool cyclic
     return out;
 }
 
-Result<TierJson> byCap(const AccessTrace& trace, JsonInput& in, bool cyclic, const Progress& progress)
+// All caps that are asked for, and a picture of the one in `cap`, else of the middle one.
+Result<SolvedProblem> byCap(const AccessTrace& trace, JsonInput& in, bool cyclic, const Progress& progress)
 {
     std::vector<std::vector<int>> caps;
     if (!in.has("caps"))
@@ -63,21 +65,51 @@ Result<TierJson> byCap(const AccessTrace& trace, JsonInput& in, bool cyclic, con
         if (cap.size() != 1 && static_cast<int>(cap.size()) != trace.moments())
             in.wrong(fmt::format("caps: {} moments of {}", cap.size(), trace.moments()));
     STAGEWRIGHT_CHECK(readWhole(in));
+    const int cap =
+        in.get<int>("cap", caps.empty() || caps[caps.size() / 2].empty() ? 1 : caps[caps.size() / 2].front());
+    STAGEWRIGHT_CHECK(readWhole(in));
     TierJson out = TierJson::array();
+    LoadsByCap loads;
     bool fits = caps.empty();
-    for (const auto& cap : caps) {
+    for (const auto& one : caps) {
         if (progress.cancelled()) return fail(ErrorCode::Cancelled, "cancelled");
         progress.tell("caps", static_cast<std::int64_t>(out.size()), static_cast<std::int64_t>(caps.size()));
-        TierJson row = {{"cap", cap.size() == 1 ? TierJson(cap[0]) : TierJson(cap)}};
-        TierJson found = replays(trace, cap, cyclic);
+        TierJson row = {{"cap", one.size() == 1 ? TierJson(one[0]) : TierJson(one)}};
+        TierJson found = replays(trace, one, cyclic);
         fits = fits || !found.is_null();
+        if (one.size() == 1) {
+            loads.caps.push_back(one[0]);
+            for (std::size_t policy = 0; policy < std::size(evictions); ++policy)
+                loads.loads[policy].push_back(
+                    found.is_null() ? -1 : found[std::string(toText(evictions[policy]))]["loads"].get<std::int64_t>());
+        }
         row.update(found.is_null() ? TierJson{{"belady", nullptr}, {"lru", nullptr}, {"fifo", nullptr}} : found);
         out.push_back(std::move(row));
     }
-    return TierJson{{"by_cap", fits ? std::move(out) : TierJson(nullptr)}, {"pieces", trace.pieces()}};
+    const bool byMoment = !in.has("cap") && !caps.empty() && caps[caps.size() / 2].size() > 1;
+    const std::vector<int> shown = byMoment ? caps[caps.size() / 2] : std::vector<int>{cap};
+    return SolvedProblem{{{"by_cap", fits ? std::move(out) : TierJson(nullptr)}, {"pieces", trace.pieces()}},
+                         residencyPicture(trace, shown, cyclic, loads, byMoment ? 0 : cap)};
 }
 
-Result<TierJson> chunkStep(JsonInput& in)
+// From the cap with which a step runs to the one from which nothing is loaded twice.
+LoadsByCap loadsByBytes(const AccessTrace& trace, std::span<const Bytes> other, Bytes reserve, Bytes chunk,
+                        const LowestCaps& lowest)
+{
+    LoadsByCap out;
+    const std::int64_t stride = std::max<std::int64_t>(1, (lowest.noReloads - lowest.runs) / 200);
+    for (std::int64_t chunks = lowest.runs; chunks <= lowest.noReloads + 1; chunks += stride) {
+        const auto budgets = chunkBudgets(chunks * chunk, other, reserve, chunk);
+        out.caps.push_back(static_cast<int>(std::min<std::int64_t>(chunks, 1'000'000'000)));
+        for (std::size_t policy = 0; policy < std::size(evictions); ++policy) {
+            const auto found = trace.replay(budgets, evictions[policy], true);
+            out.loads[policy].push_back(found ? found->loads : -1);
+        }
+    }
+    return out;
+}
+
+Result<SolvedProblem> chunkStep(JsonInput& in)
 {
     const int layers = in.get<int>("layers");
     const Bytes cap = in.get<Bytes>("cap"), chunk = in.get<Bytes>("chunk"), reserve = in.get<Bytes>("reserve");
@@ -102,9 +134,15 @@ Result<TierJson> chunkStep(JsonInput& in)
             one["bytes_in"] = one["loads"].get<std::int64_t>() * chunk;
             one["bytes_out"] = (one["evictions"].get<std::int64_t>() + atEnd) * chunk;
         }
-    return TierJson{{"result", std::move(result)},
-                    {"budget_chunks", budgets},
-                    {"lowest_cap_in_chunks", {{"runs_from", lowest.runs}, {"no_reloads_from", lowest.noReloads}}}};
+    PlannerPicture picture = residencyPicture(trace, budgets, true, loadsByBytes(trace, other, reserve, chunk, lowest),
+                                              static_cast<int>(std::min<Bytes>(cap / chunk, 1'000'000'000)));
+    picture.sentence += fmt::format(" It runs from a cap of {} chunks, and from {} on nothing is loaded twice.",
+                                    lowest.runs, lowest.noReloads);
+    return SolvedProblem{
+        {{"result", std::move(result)},
+         {"budget_chunks", budgets},
+         {"lowest_cap_in_chunks", {{"runs_from", lowest.runs}, {"no_reloads_from", lowest.noReloads}}}},
+        std::move(picture)};
 }
 
 Result<std::vector<char>> passesOf(JsonInput& in)
@@ -120,7 +158,7 @@ Result<std::vector<char>> passesOf(JsonInput& in)
 
 } // namespace
 
-Result<TierJson> solveResidency(JsonInput& in, const Progress& progress)
+Result<SolvedProblem> solveResidency(JsonInput& in, const Progress& progress)
 {
     Accesses accesses;
     accesses.use = in.table<int>("use");
@@ -131,7 +169,7 @@ Result<TierJson> solveResidency(JsonInput& in, const Progress& progress)
     return byCap(trace, in, cyclic, progress);
 }
 
-Result<TierJson> solveChunks(JsonInput& in, const Progress& progress)
+Result<SolvedProblem> solveChunks(JsonInput& in, const Progress& progress)
 {
     const auto kind = in.get<std::string>("kind");
     STAGEWRIGHT_CHECK(readWhole(in));
@@ -142,11 +180,13 @@ Result<TierJson> solveChunks(JsonInput& in, const Progress& progress)
             if (size < 0) in.wrong("sizes are at least 0");
         STAGEWRIGHT_CHECK(readWhole(in));
         const auto chunks = packIntoChunks(sizes, chunk);
-        if (!chunks) return TierJson{{"result", nullptr}};
+        PlannerPicture picture = packPicture(sizes, chunk, chunks);
+        if (!chunks) return SolvedProblem{{{"result", nullptr}}, std::move(picture)};
         const auto count = static_cast<std::int64_t>(chunks->size());
         const std::int64_t used = std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0});
-        return TierJson{
-            {"result", *chunks}, {"count", count}, {"elements", count * chunk}, {"waste", count * chunk - used}};
+        return SolvedProblem{
+            {{"result", *chunks}, {"count", count}, {"elements", count * chunk}, {"waste", count * chunk - used}},
+            std::move(picture)};
     }
     if (kind == "step") return chunkStep(in);
     if (kind == "passes") {
@@ -163,13 +203,14 @@ Result<TierJson> solveChunks(JsonInput& in, const Progress& progress)
                     fp16 = in.get<Bytes>("fp16_bytes");
         const auto elements = in.get<std::int64_t>("chunk_elements");
         STAGEWRIGHT_CHECK(readWhole(in));
-        return TierJson{{"result", optimizerChunksOnDevice(cap, peak, fp16, elements)}};
+        const auto fit = optimizerChunksOnDevice(cap, peak, fp16, elements);
+        return SolvedProblem{{{"result", fit}}, deviceChunksPicture(cap, peak, fp16, fit * 12 * elements, fit)};
     }
     return fail(ErrorCode::Unreadable, fmt::format("input: kind is '{}'", kind.substr(0, 60)),
                 "kinds are pack, step, passes, optimizer");
 }
 
-Result<TierJson> solveBuckets(JsonInput& in, const Progress&)
+Result<SolvedProblem> solveBuckets(JsonInput& in, const Progress&)
 {
     const auto kind = in.get<std::string>("kind");
     BucketTimes times;
@@ -186,9 +227,13 @@ Result<TierJson> solveBuckets(JsonInput& in, const Progress&)
         for (const StateLayout& layout : stateLayouts())
             if (layout.name == name) {
                 const BucketMemory found = bucketMemory(times.parameters, times.bucket, times.buffers, layout);
-                return TierJson{{"buckets", found.buckets}, {"device", found.device},
-                                {"host", found.host},       {"in", found.in},
-                                {"out", found.out},         {"device_without", found.deviceWithout}};
+                return SolvedProblem{{{"buckets", found.buckets},
+                                      {"device", found.device},
+                                      {"host", found.host},
+                                      {"in", found.in},
+                                      {"out", found.out},
+                                      {"device_without", found.deviceWithout}},
+                                     bucketMemoryPicture(found)};
             }
         return fail(ErrorCode::Unreadable, fmt::format("input: layout is '{}'", name.substr(0, 60)),
                     "layouts are axonn fp16, engine fp32, engine bf16");
@@ -222,10 +267,10 @@ Result<TierJson> solveBuckets(JsonInput& in, const Progress&)
         out.push_back({{"in", {row.in.first, row.in.second}},
                        {"step", {row.step.first, row.step.second}},
                        {"out", {row.out.first, row.out.second}}});
-    return TierJson{{"time", rows.back().out.second}, {"rows", std::move(out)}};
+    return SolvedProblem{{{"time", rows.back().out.second}, {"rows", std::move(out)}}, bucketPicture(rows)};
 }
 
-Result<TierJson> solveOwners(JsonInput& in, const Progress&)
+Result<SolvedProblem> solveOwners(JsonInput& in, const Progress&)
 {
     const int members = in.get<int>("members");
     if (members < 1 || members > 100'000) in.wrong("members are 1 to 100000");
@@ -264,10 +309,10 @@ Result<TierJson> solveOwners(JsonInput& in, const Progress&)
                     {"optimum", optimum ? TierJson(*optimum) : TierJson(nullptr)},
                     {"proven", optimum.has_value()}};
     if (!volumes.is_null()) out["volumes"] = std::move(volumes);
-    return out;
+    return SolvedProblem{std::move(out), ownersPicture(cost, members)};
 }
 
-Result<TierJson> solveFilling(JsonInput& in, const Progress&)
+Result<SolvedProblem> solveFilling(JsonInput& in, const Progress&)
 {
     std::vector<BusyOp> busy;
     for (const TierJson& one : in.list("busy")) {
@@ -340,10 +385,72 @@ Result<TierJson> solveFilling(JsonInput& in, const Progress&)
              {"why", whys[static_cast<std::size_t>(rest.why)]},
              {"next", rest.work < 0 ? TierJson(nullptr) : TierJson(works[static_cast<std::size_t>(rest.work)].name)},
              {"missing", rest.missing}});
-    return TierJson{{"steps", filled.steps},           {"placed", std::move(placed)},
-                    {"unplaced", std::move(unplaced)}, {"lower_bound_steps", filled.leastSteps},
-                    {"busy_before", before},           {"busy_after", before * filled.steps + added},
-                    {"window", step * filled.steps},   {"idle", std::move(idle)}};
+    return SolvedProblem{{{"steps", filled.steps},
+                          {"placed", std::move(placed)},
+                          {"unplaced", std::move(unplaced)},
+                          {"lower_bound_steps", filled.leastSteps},
+                          {"busy_before", before},
+                          {"busy_after", before * filled.steps + added},
+                          {"window", step * filled.steps},
+                          {"idle", std::move(idle)}},
+                         fillPicture(busy, step, works, filled)};
+}
+
+TierJson tierExample(std::string_view program)
+{
+    if (program == "residency") { // rank 0 of 1F1B on four ranks: weights and gradients of four layers
+        TierJson use = TierJson::array(), write = TierJson::array();
+        for (const char pass : std::string("FFFFBFBFBFBFBBBB"))
+            for (int i = 0; i < 4; ++i) {
+                const bool forward = pass == 'F';
+                use.push_back(forward ? TierJson::array({i}) : TierJson::array({3 - i, 7 - i}));
+                write.push_back(forward ? TierJson::array() : TierJson::array({7 - i}));
+            }
+        return {{"use", use}, {"write", write}, {"cap", 4}, {"cyclic", false}};
+    }
+    if (program == "chunks") {
+        std::vector<int> other;
+        for (int moment = 0; moment < 48; ++moment) other.push_back(20 + 4 * std::min(moment, 47 - moment));
+        return {{"kind", "step"}, {"layers", 24}, {"cap", 220}, {"chunk", 10}, {"reserve", 20}, {"not_chunks", other}};
+    }
+    if (program == "buckets")
+        return {{"kind", "time"},       {"parameters", 160},   {"bucket", 16},
+                {"buffers", 2},         {"in_per_element", 3}, {"step_per_element", 2},
+                {"out_per_element", 3}, {"latency", 5},        {"full_duplex", true}};
+    if (program == "owners") {
+        TierJson layers = TierJson::array();
+        for (int block = 0; block < 8; ++block)
+            for (const auto& [in, out] : {std::pair(128, 384), {128, 128}, {128, 512}, {512, 128}})
+                layers.push_back(TierJson::array({in, out}));
+        return {{"members", 4}, {"layers", layers}};
+    }
+    if (program == "fill") { // rank 1 of 1F1B on four ranks, BERT-Large as PipeFisher measured it, in 0.1 ms
+        constexpr int forward = 161, backward = 270, pair = forward + backward;
+        TierJson busy = TierJson::array();
+        Nanos now = forward;
+        const auto run = [&](const char* kind, Nanos notBefore) {
+            now = std::max(now, notBefore);
+            const Nanos end = now + (*kind == 'F' ? forward : backward);
+            busy.push_back(TierJson::array({now, end, kind}));
+            now = end;
+        };
+        for (int k = 0; k < 3; ++k) run("F", 0);
+        for (int k = 0; k < 8; ++k) {
+            run("B", 4 * forward + 2 * backward + k * pair);
+            if (k + 3 < 8) run("F", 0);
+        }
+        TierJson work = TierJson::array();
+        for (const char* factor : {"A", "G"})
+            work.push_back({{"name", factor}, {"kind", factor}, {"items", 8}, {"dur", 60}});
+        for (const char* factor : {"A", "G"})
+            work.push_back({{"name", fmt::format("inv {}", factor)},
+                            {"kind", "after"},
+                            {"items", 4},
+                            {"dur", 90},
+                            {"needs", TierJson::array({factor})}});
+        return {{"step", now + backward}, {"busy", busy}, {"work", work}, {"rule", "strict"}};
+    }
+    return nullptr;
 }
 
 } // namespace stagewright

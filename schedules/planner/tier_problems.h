@@ -1,18 +1,15 @@
 // Problems of schedules/tiers as JSON (docs/planners.md): rows of the table in problem.cpp.
 #pragma once
 
-#include <nlohmann/json.hpp>
-
-#include "schedules/base/json_input.h"
-#include "schedules/base/progress.h"
-#include "schedules/base/result.h"
+#include "schedules/planner/solved.h"
 
 namespace stagewright {
 
-Result<nlohmann::ordered_json> solveResidency(JsonInput& in, const Progress& progress);
-Result<nlohmann::ordered_json> solveChunks(JsonInput& in, const Progress& progress);
-Result<nlohmann::ordered_json> solveBuckets(JsonInput& in, const Progress& progress);
-Result<nlohmann::ordered_json> solveOwners(JsonInput& in, const Progress& progress);
-Result<nlohmann::ordered_json> solveFilling(JsonInput& in, const Progress& progress);
+Result<SolvedProblem> solveResidency(JsonInput& in, const Progress& progress);
+Result<SolvedProblem> solveChunks(JsonInput& in, const Progress& progress);
+Result<SolvedProblem> solveBuckets(JsonInput& in, const Progress& progress);
+Result<SolvedProblem> solveOwners(JsonInput& in, const Progress& progress);
+Result<SolvedProblem> solveFilling(JsonInput& in, const Progress& progress);
+nlohmann::ordered_json tierExample(std::string_view program); // null: none of these
 
 } // namespace stagewright
