@@ -172,6 +172,7 @@ private:
                     case pf::Counter::unit: track.unit = counter.get_enum(); break;
                     case pf::Counter::unitName: track.unitName = counter.get_string(); break;
                     case pf::Counter::shareKey: track.shareKey = counter.get_string(); break;
+                    default: counter.skip();
                     }
                 }
                 break;

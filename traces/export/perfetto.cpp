@@ -468,25 +468,4 @@ Result<TraceCounts> writePerfettoFile(const Run& run, const std::string& path, c
     return writeTraceFile(path, [&](const Sink& out) { return writePerfetto(run, out, progress); });
 }
 
-namespace formats {
-
-namespace {
-
-Result<WrittenFile> writePerfetto(const ExportRequest& request)
-{
-    STAGEWRIGHT_TRY(const auto counts, writePerfettoFile(*request.run, request.path, request.progress));
-    return writtenOf(counts);
-}
-
-} // namespace
-
-extern const FormatInfo perfetto;
-const FormatInfo perfetto{.name = "perfetto",
-                          .title = "Perfetto trace",
-                          .writes = "a trace for ui.perfetto.dev",
-                          .suffixes = {".pftrace", ".perfetto-trace"},
-                          .write = writePerfetto};
-
-} // namespace formats
-
 } // namespace stagewright

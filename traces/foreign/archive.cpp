@@ -115,6 +115,12 @@ Result<std::unique_ptr<ByteSource>> openCompressed(const std::string& path, std:
         fmt::format("unpack it: {} {}", of->command, path));
 }
 
+Result<std::string> unpackedZstd(std::string_view, std::size_t)
+{
+    return fail(ErrorCode::Unavailable, "it is compressed with zstd, which this build can't unpack",
+                "build with libarchive-dev installed");
+}
+
 #else
 
 namespace {
@@ -446,6 +452,27 @@ Result<std::unique_ptr<ByteSource>> openCompressed(const std::string& path, std:
     auto source = std::make_unique<Compressed>(path);
     source->restart();
     return std::unique_ptr<ByteSource>(std::move(source));
+}
+
+Result<std::string> unpackedZstd(std::string_view frame, std::size_t most)
+{
+    const std::unique_ptr<archive, int (*)(archive*)> reader(archive_read_new(), archive_read_free);
+    archive_read_support_filter_zstd(reader.get());
+    archive_read_support_format_raw(reader.get());
+    archive_entry* entry = nullptr;
+    std::string out;
+    bool good = archive_read_open_memory(reader.get(), frame.data(), frame.size()) == ARCHIVE_OK &&
+                archive_read_next_header(reader.get(), &entry) == ARCHIVE_OK;
+    while (good) {
+        const std::size_t before = out.size();
+        if (before >= most) return fail(ErrorCode::Unreadable, "it is larger than what is unpacked");
+        out.resize(std::min(most, std::max<std::size_t>(before * 2, frame.size() * 4 + 4096)));
+        const auto got = archive_read_data(reader.get(), out.data() + before, out.size() - before);
+        good = got >= 0;
+        out.resize(before + static_cast<std::size_t>(std::max<la_ssize_t>(got, 0)));
+        if (got == 0) return out;
+    }
+    return fail(ErrorCode::Unreadable, fmt::format("it is damaged: {}", reasonOf(reader.get())));
 }
 
 #endif

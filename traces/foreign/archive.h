@@ -52,4 +52,8 @@ public:
 // A file compressed with zstd, xz, bzip2 or lz4, by its first bytes, as what is in it; nullptr: it is not.
 Result<std::unique_ptr<ByteSource>> openCompressed(const std::string& path, std::string_view head);
 
+// What a frame compressed with zstd holds, of at most so many bytes. Unreadable: damaged or more; Unavailable: without
+// libarchive.
+Result<std::string> unpackedZstd(std::string_view frame, std::size_t most);
+
 } // namespace stagewright

@@ -332,6 +332,17 @@ bool KinetoEventParser::parse(std::string_view text, KinetoEvent& event, WantArg
     }
 }
 
+bool KinetoEventParser::parseArgs(std::string_view object, KinetoArgs& args)
+{
+    try {
+        od::document document =
+            m_state->parser.iterate(simdjson::padded_string_view(object, object.size() + JsonEvents::padding));
+        return readArgs(document.get_object(), args);
+    } catch (const simdjson::simdjson_error&) {
+        return false;
+    }
+}
+
 std::size_t KinetoEventParser::parseAll(std::string_view array, KinetoEvent& event, WantArgs wantArgs,
                                         const std::function<bool()>& take)
 {

@@ -68,6 +68,8 @@ public:
     // arguments of an event of this category and name are parsed. Keys come in any order.
     using WantArgs = bool (*)(std::string_view category, std::string_view name);
     bool parse(std::string_view text, KinetoEvent& event, WantArgs wantArgs);
+    // The members of an event's `args`, likewise.
+    bool parseArgs(std::string_view object, KinetoArgs& args);
     // Every object of a JSON array in turn; returns how many were parsed and accepted. Stops at the first that is not,
     // or if `take` returns false.
     std::size_t parseAll(std::string_view array, KinetoEvent& event, WantArgs wantArgs,
