@@ -26,118 +26,121 @@ bool isListInText(std::string_view name, std::string_view text)
            text.starts_with('[') && nlohmann::json::accept(text);
 }
 
-// The value, and the name where it has one; "": it has none.
-std::string valueOf(std::string_view annotation, const PerfettoSequence& sequence, const NameTable& texts, int depth,
-                    std::string_view& name)
+void appendText(std::string_view text, std::string& to)
+{
+    const bool plain =
+        std::all_of(text.begin(), text.end(), [](char c) { return c >= 0x20 && c < 0x7f && c != '"' && c != '\\'; });
+    if (plain)
+        to.append("\"").append(text).append("\"");
+    else
+        to += jsonText(text);
+}
+template <typename Number>
+void appendNumber(Number value, std::string& to)
+{
+    fmt::format_to(std::back_inserter(to), "{}", value);
+}
+
+// The annotation's name; "": it has none.
+std::string_view nameOfAnnotation(std::string_view annotation, const PerfettoSequence& sequence, const NameTable& texts)
 {
     protozero::pbf_message<pf::Annotation> message(annotation.data(), annotation.size());
-    std::string value, entries;
-    bool list = false;
-    const auto textOf = [](std::optional<std::uint32_t> id, const NameTable& table) {
-        return id ? std::string_view(table[*id]) : std::string_view();
+    std::string_view name;
+    while (message.next())
+        if (message.tag() == pf::Annotation::nameIid && isNumber(message)) {
+            if (const auto id = sequence.noteName(message.get_uint64())) name = texts[*id];
+        } else if (message.tag() == pf::Annotation::name && isBytes(message)) {
+            name = viewOf(message);
+        } else {
+            message.skip();
+        }
+    return name;
+}
+
+// Its value, the last one where it has several; lists and objects take all of theirs.
+void appendValue(std::string_view annotation, std::string_view name, const PerfettoSequence& sequence,
+                 const NameTable& texts, int depth, std::string& to)
+{
+    protozero::pbf_message<pf::Annotation> message(annotation.data(), annotation.size());
+    const std::size_t begin = to.size();
+    char close = 0; // of a list or an object
+    const auto anew = [&] { to.resize(begin); };
+    const auto text = [&](std::string_view value) {
+        anew();
+        isListInText(name, value) ? void(to.append(value)) : appendText(value, to);
     };
-    std::string_view text;
-    bool isText = false;
     while (message.next()) {
         const bool number = isNumber(message), bytes = isBytes(message);
-        switch (message.tag()) {
-        case pf::Annotation::nameIid:
-            if (number) {
-                name = textOf(sequence.noteName(message.get_uint64()), texts);
-                continue;
+        const pf::Annotation tag = message.tag();
+        if (tag == pf::Annotation::boolean && number) {
+            anew();
+            to += message.get_bool() ? "true" : "false";
+        } else if ((tag == pf::Annotation::unsignedInt || tag == pf::Annotation::pointer) && number) {
+            anew();
+            appendNumber(message.get_uint64(), to);
+        } else if (tag == pf::Annotation::signedInt && number) {
+            anew();
+            appendNumber(message.get_int64(), to);
+        } else if (tag == pf::Annotation::number && isDouble(message)) {
+            anew();
+            const double value = message.get_double();
+            std::isfinite(value) ? appendNumber(value, to) : void(to += "null");
+        } else if (tag == pf::Annotation::textIid && number) {
+            const auto id = sequence.noteText(message.get_uint64());
+            text(id ? std::string_view(texts[*id]) : std::string_view());
+        } else if (tag == pf::Annotation::text && bytes) {
+            text(viewOf(message));
+        } else if (tag == pf::Annotation::legacyJson && bytes) {
+            anew();
+            const std::string_view json = viewOf(message);
+            to += nlohmann::json::accept(json) ? json : std::string_view("null");
+        } else if ((tag == pf::Annotation::entries || tag == pf::Annotation::values) && bytes && depth < mostDepth) {
+            const bool list = tag == pf::Annotation::values;
+            if (close != (list ? ']' : '}')) {
+                anew();
+                to += list ? '[' : '{';
+                close = list ? ']' : '}';
+            } else {
+                to += ',';
             }
-            break;
-        case pf::Annotation::name:
-            if (bytes) {
-                const auto view = message.get_view();
-                name = {view.data(), view.size()};
-                continue;
+            const std::string_view inner = viewOf(message);
+            const std::string_view innerName = list ? std::string_view() : nameOfAnnotation(inner, sequence, texts);
+            if (!list) {
+                appendText(innerName, to);
+                to += ':';
             }
-            break;
-        case pf::Annotation::boolean:
-            if (number) {
-                value = message.get_bool() ? "true" : "false";
-                continue;
-            }
-            break;
-        case pf::Annotation::unsignedInt:
-        case pf::Annotation::pointer:
-            if (number) {
-                value = std::to_string(message.get_uint64());
-                continue;
-            }
-            break;
-        case pf::Annotation::signedInt:
-            if (number) {
-                value = std::to_string(message.get_int64());
-                continue;
-            }
-            break;
-        case pf::Annotation::number:
-            if (isDouble(message)) {
-                const double one = message.get_double();
-                value = std::isfinite(one) ? fmt::format("{}", one) : "null";
-                continue;
-            }
-            break;
-        case pf::Annotation::textIid:
-            if (number) {
-                text = textOf(sequence.noteText(message.get_uint64()), texts);
-                isText = true;
-                continue;
-            }
-            break;
-        case pf::Annotation::text:
-            if (bytes) {
-                const auto view = message.get_view();
-                text = {view.data(), view.size()};
-                isText = true;
-                continue;
-            }
-            break;
-        case pf::Annotation::legacyJson:
-            if (bytes) {
-                const auto view = message.get_view();
-                value = nlohmann::json::accept(std::string_view(view.data(), view.size()))
-                            ? std::string(view.data(), view.size())
-                            : "null";
-                continue;
-            }
-            break;
-        case pf::Annotation::entries:
-        case pf::Annotation::values:
-            if (bytes && depth < mostDepth) {
-                list = message.tag() == pf::Annotation::values;
-                const auto view = message.get_view();
-                std::string_view inner;
-                const std::string one = valueOf({view.data(), view.size()}, sequence, texts, depth + 1, inner);
-                if (!entries.empty()) entries += ',';
-                entries += list ? one : fmt::format("{}:{}", jsonText(inner), one);
-                continue;
-            }
-            break;
-        default: break;
+            appendValue(inner, innerName, sequence, texts, depth + 1, to);
+            continue;
+        } else {
+            message.skip();
+            continue;
         }
-        message.skip();
+        close = 0;
     }
-    if (isText) return isListInText(name, text) ? std::string(text) : jsonText(text);
-    if (!entries.empty()) return list ? "[" + entries + "]" : "{" + entries + "}";
-    return value.empty() ? "null" : value;
+    if (close != 0)
+        to += close;
+    else if (to.size() == begin)
+        to += "null";
 }
 
 } // namespace
 
-void addMember(std::string_view name, std::string_view text, std::string& json)
+void addMember(std::string_view name, std::string_view value, std::string& json)
 {
-    json += fmt::format("{}{}:{}", json.empty() ? "" : ",", jsonText(name), text);
+    if (!json.empty()) json += ',';
+    appendText(name, json);
+    json.append(":").append(value);
 }
 
 void addAnnotation(std::string_view annotation, const PerfettoSequence& sequence, const NameTable& texts,
                    std::string& json)
 {
-    std::string_view name;
-    const std::string value = valueOf(annotation, sequence, texts, 0, name);
-    if (!name.empty()) addMember(name, value, json);
+    const std::string_view name = nameOfAnnotation(annotation, sequence, texts);
+    if (name.empty()) return;
+    if (!json.empty()) json += ',';
+    appendText(name, json);
+    json += ':';
+    appendValue(annotation, name, sequence, texts, 0, json);
 }
 
 } // namespace stagewright

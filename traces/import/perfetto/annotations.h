@@ -13,6 +13,6 @@ namespace stagewright {
 // an operator's inputs, become lists. Throws protozero::exception where it is damaged.
 void addAnnotation(std::string_view annotation, const PerfettoSequence& sequence, const NameTable& texts,
                    std::string& json);
-void addMember(std::string_view name, std::string_view text, std::string& json);
+void addMember(std::string_view name, std::string_view value, std::string& json); // value: JSON
 
 } // namespace stagewright

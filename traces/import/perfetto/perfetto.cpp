@@ -537,13 +537,14 @@ private:
                 event.args = {};
         }
         // Names first: what a device is by its process's name is asked of each event.
-        if (m_named.insert(place.process).second)
+        if (place.process != m_lastProcess && m_named.insert(place.process).second)
             for (const PerfettoTracks::Named& named : m_tracks.names())
                 if (named.process == place.process && named.thread.empty()) {
                     const KinetoEvent kept = event;
                     nameOf(named);
                     m_events->event() = kept;
                 }
+        if (place.process != m_lastProcess) m_lastProcess = place.process;
         if (m_events->take())
             ++m_events->rank().events;
         else
@@ -574,6 +575,7 @@ private:
     std::set<std::uint32_t> m_unknownClocks;
     std::int64_t m_ofUnknownClocks = 0;
     std::set<std::string, std::less<>> m_named; // processes
+    std::string m_lastProcess;
     bool m_epochKnown = false, m_own = false;
     KinetoEventParser m_parser;
     std::string m_json;
