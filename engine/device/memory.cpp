@@ -4,6 +4,7 @@
 #include <cassert>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <new>
 #include <string>
 #include <unordered_map>
@@ -22,6 +23,8 @@ namespace {
 
 constexpr std::size_t cacheLine = 64;
 constexpr std::size_t hugePage = std::size_t{2} << 20;
+
+thread_local bool unreported = false;
 
 std::size_t roundUp(std::size_t value, std::size_t unit) { return (value + unit - 1) / unit * unit; }
 
@@ -79,6 +82,7 @@ struct Buffer::Shared {
 };
 
 struct Allocator::State {
+    explicit State(Memory& of) : memory(of) {}
     struct Idle {
         void* block;
         BlockUse use;
@@ -92,14 +96,18 @@ struct Allocator::State {
     Bytes held = 0; // of all categories
     Bytes limit = 0;
     MemorySink* sink = nullptr;
+    bool shared = false; // by threads
+    std::mutex mutex;    // then
+    std::function<bool()> relief;
 
+    std::unique_lock<std::mutex> lock() { return shared ? std::unique_lock(mutex) : std::unique_lock<std::mutex>(); }
     void change(const MemoryTag& tag, Bytes delta)
     {
         const auto category = static_cast<std::size_t>(tag.category);
         inUse[category] += delta;
         held += delta;
         if (inUse[category] > peak[category]) peak[category] = inUse[category];
-        if (sink) sink->memoryChanged(tag, delta);
+        if (sink && !unreported) sink->memoryChanged(tag, delta);
     }
 };
 
@@ -109,7 +117,11 @@ MemoryLimitExceeded::MemoryLimitExceeded(Bytes asked, Bytes held, Bytes limit)
 {
 }
 
-Allocator::Allocator(Memory& memory) : m_state(new State{memory, {}, {}, {}, {}, 0, 0, 0, nullptr}) {}
+Unreported::Unreported() { unreported = true; }
+
+Unreported::~Unreported() { unreported = false; }
+
+Allocator::Allocator(Memory& memory) : m_state(new State(memory)) {}
 
 Allocator::~Allocator()
 {
@@ -135,8 +147,14 @@ Buffer Allocator::takeBlock(std::size_t floats, const MemoryTag& tag, BlockUse* 
     Buffer buffer;
     if (floats == 0) return buffer;
     if (floats > (std::size_t{1} << 60)) throw std::bad_alloc();
-    if (m_state->limit > 0 && m_state->held + bytesOf(floats) > m_state->limit)
-        throw MemoryLimitExceeded(bytesOf(floats), m_state->held, m_state->limit);
+    auto lock = m_state->lock();
+    while (m_state->limit > 0 && m_state->held + bytesOf(floats) > m_state->limit) {
+        const bool asks = m_state->relief && !unreported;
+        if (asks && lock) lock.unlock();
+        const bool relieved = asks && m_state->relief();
+        if (asks && m_state->shared) lock.lock();
+        if (!relieved) throw MemoryLimitExceeded(bytesOf(floats), m_state->held, m_state->limit);
+    }
     const std::size_t bytes = blockBytes(floats);
     std::vector<State::Idle>& idle = m_state->idle[bytes];
     // Room for the block's return is made now, so that give() can't fail.
@@ -170,6 +188,7 @@ Buffer Allocator::takeBlock(std::size_t floats, const MemoryTag& tag, BlockUse* 
 
 void Allocator::give(Buffer& buffer) noexcept
 {
+    const auto lock = m_state->lock();
     const std::uint64_t position = m_state->memory.position();
     if (Buffer::Shared* shared = buffer.m_shared) {
         if (--shared->buffers == 0) {
@@ -191,13 +210,29 @@ void Allocator::awaitReaders()
 
 void Allocator::setSink(MemorySink* sink) { m_state->sink = sink; }
 
+void Allocator::share() { m_state->shared = true; }
+
+void Allocator::setRelief(std::function<bool()> relief) { m_state->relief = std::move(relief); }
+
 void Allocator::setLimit(Bytes limit) { m_state->limit = limit; }
 
-Bytes Allocator::inUse(MemoryCategory category) const { return m_state->inUse[static_cast<std::size_t>(category)]; }
+Bytes Allocator::inUse(MemoryCategory category) const
+{
+    const auto lock = m_state->lock();
+    return m_state->inUse[static_cast<std::size_t>(category)];
+}
 
-Bytes Allocator::peak(MemoryCategory category) const { return m_state->peak[static_cast<std::size_t>(category)]; }
+Bytes Allocator::peak(MemoryCategory category) const
+{
+    const auto lock = m_state->lock();
+    return m_state->peak[static_cast<std::size_t>(category)];
+}
 
-void Allocator::resetPeaks() { m_state->peak = m_state->inUse; }
+void Allocator::resetPeaks()
+{
+    const auto lock = m_state->lock();
+    m_state->peak = m_state->inUse;
+}
 
 Buffer::Buffer(Buffer&& other) noexcept
     : m_data(std::exchange(other.m_data, nullptr)), m_size(std::exchange(other.m_size, 0)), m_tag(other.m_tag),
@@ -263,6 +298,7 @@ Buffer Buffer::splitOff(std::size_t floats)
 {
     assert(floats > 0 && floats < m_size && !m_window);
     if (m_read) memory().await(std::exchange(m_read, nullptr));
+    const auto lock = m_allocator->m_state->lock();
     if (!m_shared) m_shared = new Shared{m_data, m_size, 1};
     Buffer front;
     front.m_data = m_data;
@@ -280,6 +316,7 @@ Buffer Buffer::splitOff(std::size_t floats)
 void Buffer::retag(const MemoryTag& tag)
 {
     if (m_data && !m_window) {
+        const auto lock = m_allocator->m_state->lock();
         m_allocator->m_state->change(m_tag, -bytesOf(m_size));
         m_allocator->m_state->change(tag, bytesOf(m_size));
     }

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <stdexcept>
@@ -38,6 +39,15 @@ class MemorySink {
 public:
     virtual ~MemorySink() = default;
     virtual void memoryChanged(const MemoryTag& tag, Bytes delta) = 0;
+};
+
+// While it lives, what its thread takes and frees is counted, and not reported to sinks.
+class Unreported {
+public:
+    Unreported();
+    ~Unreported();
+    Unreported(const Unreported&) = delete;
+    Unreported& operator=(const Unreported&) = delete;
 };
 
 // A point in the work that a rank requested from its device. Null: done already.
@@ -148,6 +158,10 @@ public:
     // showed changes.
     void awaitReaders();
     void setSink(MemorySink* sink);
+    // From now on other threads may take and free, too. Marks and views stay with the rank's thread.
+    void share();
+    // Asked, on the thread that takes, before a take goes beyond the limit: true once something may have been freed.
+    void setRelief(std::function<bool()> relief);
     // A limit on all categories together, as counted: take() throws MemoryLimitExceeded beyond it. 0: as much as there
     // is.
     void setLimit(Bytes limit);

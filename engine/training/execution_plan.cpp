@@ -67,6 +67,10 @@ private:
                 m_plan.steps = m_plan.steps || isOptimizer(kind);
                 m_plan.reduces = m_plan.reduces || isReduction(kind);
                 if (m_runners.contains(ruleOf(kind).resource)) continue;
+                if (isCopy(kind)) {
+                    m_plan.copies = true;
+                    continue;
+                }
                 if (runsApart(kind))
                     return refusal(rank, i, "nothing here runs its resource", "give a runner for it, or simulate it");
                 if (isCompute(kind) || isDelay(kind) || isOptimizer(kind) || isReduction(kind) ||
@@ -76,8 +80,9 @@ private:
                     return refusal(
                         rank, i, "no ranks share this stage's state",
                         "train it with --replicas and --shard, or leave UNSHARD and RESHARD out of the lists");
-                return refusal(rank, i, "this kind can be simulated but not trained",
-                               "train a schedule of F, B, I, W, R, OPT and REDUCE_GRAD ops and delays");
+                return refusal(
+                    rank, i, "this kind can be simulated but not trained",
+                    "train a schedule of F, B, I, W, R, OPT, REDUCE_GRAD, OFFLOAD and RELOAD ops and delays");
             }
         }
         if (m_plan.slices && m_plan.halves) {
@@ -129,6 +134,7 @@ private:
     Result<void> addParts(RankPlan& ranked, PlannedOp& planned, int rank, std::size_t position)
     {
         const Op& op = planned.op;
+        if (isCopy(op.kind)) return addMoved(ranked, op, rank, position);
         if (!isOfLayers(op.kind)) return {};
         if (!movesData(op.kind)) return addFollowing(ranked, op, rank, position);
         for (int k = 0; k < op.count; ++k) {
@@ -193,6 +199,28 @@ private:
         return refusal(rank, position,
                        fmt::format("its forward ran as {}: the layers can't go back in larger parts", ran),
                        "cut both alike, or only the backward by halves");
+    }
+
+    // What a copy moves, cut as its forward was.
+    Result<void> addMoved(RankPlan& ranked, const Op& op, int rank, std::size_t position) const
+    {
+        for (int k = 0; k < op.count; ++k) {
+            Op one = op;
+            one.microbatch += k;
+            one.count = 1;
+            std::string other;
+            eachUnder(Product::Activation, one, [&](const Op& forward) {
+                if (forward.slice != one.slice || forward.half != one.half) other = toText(forward);
+            });
+            if (!other.empty())
+                return refusal(rank, position, fmt::format("its forward ran as {}", other), "cut both alike");
+            PlannedPart part;
+            part.part = partOf(op, one.microbatch);
+            part.firstInput = static_cast<std::uint32_t>(ranked.inputs.size());
+            part.firstOutput = static_cast<std::uint32_t>(ranked.outputs.size());
+            ranked.parts.push_back(part);
+        }
+        return {};
     }
 
     // W takes the parts its input gradients had, R those its forwards had.

@@ -84,6 +84,7 @@ struct ExecutionPlan {
     bool steps = false;        // Optimizer ops in the lists: no barrier before them, but for shared state
     bool shared = false;       // ranks share state: sharesState()
     bool reduces = false;      // ReduceGrad ops in the lists
+    bool copies = false;       // OFFLOAD and RELOAD
 };
 
 // Plans the lists without sends and receives. Refuses (Usage) what can't be executed: gathers without ranks that share

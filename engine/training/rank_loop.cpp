@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "engine/training/gradient_rules.h"
+#include "engine/training/host_copies.h"
 #include "engine/training/rank_flight.h"
 #include "engine/training/rank_trace.h"
 #include "engine/training/resume.h"
@@ -46,7 +47,22 @@ public:
         std::size_t most = 0;
         for (const PlannedOp& op : m_plan.ops) most = std::max<std::size_t>(most, op.inputCount);
         m_inputs.reserve(2 * most);
+        const bool moves =
+            std::any_of(m_plan.ops.begin(), m_plan.ops.end(), [](const PlannedOp& op) { return isCopy(op.op.kind); });
+        if (!moves) return;
+        const TrainingOptions& options = state.options;
+        m_copies = std::make_unique<HostCopies>(
+            *m_run.allocator, options.links.copies, !m_virtual,
+            options.hostMemory.empty() ? 0 : options.hostMemory[static_cast<std::size_t>(rank)],
+            [&control = state.control] { return control.stopped(); });
+        m_run.allocator->setRelief([this] { return m_copies->awaitRoom(); });
     }
+    ~RankLoop()
+    {
+        if (m_copies) m_run.allocator->setRelief({});
+    }
+    RankLoop(const RankLoop&) = delete;
+    RankLoop& operator=(const RankLoop&) = delete;
 
     void makeStages()
     {
@@ -91,6 +107,7 @@ public:
             m_run.status.set(RankPhase::Preparing);
             m_run.allocator->resetPeaks();
             m_recorder.resetPeak();
+            if (m_copies) m_copies->restart();
             m_held.clear();
             m_losses.clear();
             m_stepEnd.begin();
@@ -109,7 +126,7 @@ public:
         guarded("", [this, &whole] {
             if (!barrier({}, nullptr, [this] { m_state.recorder.beginStep(); })) return;
             m_recorder.stepBegin();
-            whole = runList();
+            whole = runList() && copiesEnded();
             if (whole) collectLosses();
             whole = whole && m_stepEnd.finish();
             m_exchange.end();
@@ -232,6 +249,60 @@ private:
         return true;
     }
 
+    // An op that computes with what a RELOAD brings back waits for its end.
+    bool activationsThere(const PlannedOp& planned, int position)
+    {
+        if (!m_copies) return true;
+        const Op& op = planned.op;
+        for (int k = 0; k < op.count && isCompute(op.kind); ++k) {
+            if (m_copies->busy(op.stage, op.microbatch + k, op.slice)) m_run.status.set(RankPhase::Reload, position);
+            if (!m_copies->await(op.stage, op.microbatch + k, op.slice)) return false;
+        }
+        noteCopies();
+        return true;
+    }
+
+    // What the copies' threads did since, for the recorder, which is this thread's.
+    void noteCopies()
+    {
+        if (!m_copies) return;
+        for (const HostCopies::Done& done : m_copies->ended()) {
+            m_recorder.copied(done.op, done.position, done.begin, done.end, done.cpu);
+            for (const HostCopies::Done::Moved& moved : done.moved)
+                m_recorder.moved(done.op, done.position, moved.microbatch, moved.bytes, isOffload(done.op.kind));
+        }
+    }
+
+    bool copiesEnded()
+    {
+        if (!m_copies) return true;
+        m_run.status.set(RankPhase::Reload);
+        if (!m_copies->awaitAll()) return false;
+        noteCopies();
+        return true;
+    }
+
+    // Takes no time of the rank: its thread does it.
+    bool runCopy(const PlannedOp& planned, int position)
+    {
+        const Op& op = planned.op;
+        m_run.status.set(RankPhase::Running, position);
+        m_recorder.otherWork();
+        m_recorder.opBegin(op, position);
+        std::vector<Part> parts;
+        std::vector<std::vector<Buffer*>> kept;
+        for (const PlannedPart& part : m_plan.partsOf(planned)) {
+            parts.push_back(part.part);
+            if (isOffload(op.kind)) kept.push_back(stageRun(op.stage).model->keptBuffers(part.part));
+        }
+        if (isOffload(op.kind))
+            m_copies->offload(op, position, parts, std::move(kept));
+        else
+            m_copies->reload(op, position, parts);
+        m_recorder.opEnd(op, position);
+        return true;
+    }
+
     // One op of the plan, or a pair once the inputs of both are there.
     bool runOps(std::size_t first, std::size_t count)
     {
@@ -239,7 +310,7 @@ private:
         for (std::size_t k = first; k < first + count; ++k)
             if (!receiveInputs(m_plan.ops[k], static_cast<int>(k))) return false;
         for (std::size_t k = first; k < first + count; ++k)
-            if (!weightsThere(m_plan.ops[k])) return false;
+            if (!weightsThere(m_plan.ops[k]) || !activationsThere(m_plan.ops[k], static_cast<int>(k))) return false;
         for (std::size_t k = first; k < first + count; ++k) {
             if (k > first) m_where = nameOf(m_plan.ops[k].op, k);
             freeSent();
@@ -322,6 +393,7 @@ private:
     bool runAny(const PlannedOp& planned, int position)
     {
         if (isDelay(planned.op.kind)) return runFiller(planned.op, position);
+        if (isCopy(planned.op.kind)) return runCopy(planned, position);
         const OpRunners& runners = m_state.options.runners;
         if (const auto runner = runners.find(ruleOf(planned.op.kind).resource); runner != runners.end())
             return recorded(planned.op, position, RankPhase::Running, position, [&](StageRun& run) {
@@ -380,6 +452,7 @@ private:
             work(stageRun(op.stage));
         }
         if (slowed) slowDown(op, cpuBefore);
+        noteCopies();
         m_recorder.opEnd(op, position);
         if (m_virtual && m_run.memory) m_run.memory->finish(); // one op at a time: its time is that of the whole device
         m_run.flight.finish(flight);
@@ -497,6 +570,7 @@ private:
         m_inputs.clear();
         m_outputs.clear();
         m_held.clear();
+        if (m_copies) m_copies->drop();
         try {
             for (const int stage : m_plan.stages) {
                 if (stageRun(stage).model) stageRun(stage).model->dropMicrobatches();
@@ -523,6 +597,7 @@ private:
     std::vector<SentMessage> m_held;                          // from a stage to the next one on the same rank
     StateExchange m_exchange;
     StepEnd m_stepEnd;
+    std::unique_ptr<HostCopies> m_copies; // where the list has OFFLOAD and RELOAD
 };
 
 } // namespace

@@ -26,6 +26,7 @@ enum class RankPhase : int {
     Norms,
     Copies,
     Message,
+    Reload,
 };
 
 struct RankStatus {

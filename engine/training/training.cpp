@@ -133,6 +133,10 @@ Result<std::unique_ptr<Training>> makeTraining(const std::shared_ptr<const Check
         return fail(ErrorCode::Usage,
                     fmt::format("{} memory caps for {} ranks", options.rankMemory.size(), schedule.ranks),
                     "give one for each rank");
+    if (!options.hostMemory.empty() && options.hostMemory.size() != static_cast<std::size_t>(schedule.ranks))
+        return fail(ErrorCode::Usage,
+                    fmt::format("{} caps of host memory for {} ranks", options.hostMemory.size(), schedule.ranks),
+                    "give one for each rank");
     STAGEWRIGHT_CHECK(checkSharing(schedule, plan, options));
     STAGEWRIGHT_CHECK(checkCuts(schedule, plan, options, slices));
     STAGEWRIGHT_CHECK(checkResume(schedule, options));
@@ -180,6 +184,9 @@ Result<std::unique_ptr<Training>> makeTraining(const std::shared_ptr<const Check
         onDevice = onDevice || *memory != nullptr;
         memories[static_cast<std::size_t>(rank)] = std::move(*memory);
     }
+    if (onDevice && plan.copies)
+        return fail(ErrorCode::Usage, "OFFLOAD and RELOAD move activations of ranks on the processor, not of a GPU yet",
+                    "leave out --offload, or train on --backend cpu");
     if (options.job) STAGEWRIGHT_CHECK(canSpread(options, clock, onDevice));
     const int permits = clock != ClockMode::Virtual ? 0
                         : onDevice                  ? 1

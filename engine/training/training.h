@@ -74,6 +74,9 @@ struct TrainingOptions {
     // What a rank may hold in all, by rank: counted, not taken from the machine. An allocation beyond it ends the
     // training, naming rank, op and both numbers. Empty: no limits; 0: none for that rank.
     std::vector<Bytes> rankMemory;
+    // What each rank may keep on its host while OFFLOAD has moved it there, as rankMemory; copies take as long as
+    // links.copies says (emulated).
+    std::vector<Bytes> hostMemory;
     OpRunners runners; // of resources that the engine does not know
     // How messages travel. Under rendezvous the ranks run a lowered schedule, send by send and receive by receive, on
     // the wall clock: the one given, or a compute-only one lowered by `lowering`. So an order that waits for itself

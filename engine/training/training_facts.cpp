@@ -182,6 +182,17 @@ std::vector<std::pair<std::string, std::string>> RankTraining::configuration() c
     add("transport", std::string(m_state->transport->name()));
     for (const auto& [key, value] : channelFacts(options.channels, m_state->loweredBy, options.links.haveBandwidth()))
         add(key, value);
+    if (m_state->plan.copies) {
+        const Copies& copies = options.links.copies;
+        const std::string speeds =
+            copies.known() ? fmt::format("{} bytes/s out, {} in, ", copies.outBytesPerSecond, copies.inBytesPerSecond)
+                           : std::string();
+        add("copies",
+            fmt::format("{}{}{} duplex", speeds,
+                        copies.known() || copies.latency > 0 ? fmt::format("latency {} ns (emulated), ", copies.latency)
+                                                             : std::string("of this computer's memory, "),
+                        copies.fullDuplex ? "full" : "half"));
+    }
     add("clock", std::string(toText(m_state->clock)));
     if (m_state->clock == ClockMode::Virtual) add("permits", fmt::format("{}", m_state->control.permits()));
     const auto linkText = [](const Link& link) {

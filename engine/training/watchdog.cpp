@@ -34,6 +34,7 @@ std::string whatRankDoes(const TrainingState& state, std::size_t rank)
                            input.key.gradient ? "gradient" : "activations", input.key.microbatch, input.rank);
     }
     case RankPhase::Message: return "waits at a send or receive";
+    case RankPhase::Reload: return fmt::format("waits for copies from the host{}{}", inList ? " before " : "", op);
     case RankPhase::Permit: return fmt::format("waits for a permit{}{}", inList ? " before " : "", op);
     case RankPhase::Running: return "runs " + op;
     case RankPhase::Sleeping: return "sleeps in " + op;

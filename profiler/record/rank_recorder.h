@@ -45,6 +45,10 @@ enum class EventKind : std::uint8_t {
     // of the copies and additions of what came; value: emulated time of the link, on the virtual clock
     CollectiveBegin,
     CollectiveEnd, // value: CPU time of these
+    CopyBegin,     // of an OFFLOAD or RELOAD of the list, beside its ops; value: what it takes on the virtual clock
+    CopyEnd,
+    MovedOut, // to the host, from the copy's begin there and until its end here; value: bytes of a microbatch
+    MovedIn,  // and back
 };
 
 struct RecordedEvent {
@@ -168,6 +172,23 @@ public:
         write(EventKind::CollectiveBegin, {}, 0, -1, position, begin, link);
         write(EventKind::CollectiveEnd, {}, 0, -1, position, collectiveBegin(), cpu);
         m_cpuStale = true;
+    }
+
+    // A copy of the list has ended, with the times that its own thread stamped, and what it moved of a microbatch.
+    void copied(const Op& op, std::int32_t position, Nanos begin, Nanos end, Nanos cpu)
+    {
+        write(EventKind::CopyBegin, op.kind, op.stage, op.microbatch, position, begin, cpu);
+        write(EventKind::CopyEnd, op.kind, op.stage, op.microbatch, position, end, 0);
+    }
+    void moved(const Op& op, std::int32_t position, std::int32_t microbatch, Bytes bytes, bool out)
+    {
+        if (bytes == 0) return;
+        write(out ? EventKind::MovedOut : EventKind::MovedIn, op.kind, op.stage, microbatch, position, 0, bytes);
+        const Bytes delta = out ? -bytes : bytes; // it is no change by the op at hand
+        m_held += delta;
+        m_heldBefore += delta;
+        m_heldPeak += delta;
+        m_activations += delta;
     }
 
     // Around the freeing of a sent message's buffer: its bytes are placed where the receiver took the message.

@@ -37,6 +37,20 @@ MemoryChange changeOf(const RecordedEvent& event, MemoryChange::When when, std::
     return change;
 }
 
+// The target takes at the copy's begin, the source is free at its end.
+void addMoved(const RecordedEvent& event, std::size_t op, std::vector<MemoryChange>& memory)
+{
+    const bool out = event.kind == EventKind::MovedOut;
+    MemoryChange change = changeOf(event, MemoryChange::When::OpBegin, op);
+    change.category = MemoryCategory::Activations;
+    change.onHost = out;
+    memory.push_back(change);
+    change.when = MemoryChange::When::OpEnd;
+    change.delta = -change.delta;
+    change.onHost = !out;
+    memory.push_back(change);
+}
+
 } // namespace
 
 ExpectedMessages::ExpectedMessages(const CheckedSchedule& checked)
@@ -153,6 +167,26 @@ Result<StepRecord> decodeStep(int step, std::shared_ptr<const CheckedSchedule> s
                 } else {
                     op.takeEnd = time;
                     op.taken += event.value;
+                }
+                break;
+            }
+            case EventKind::CopyBegin:
+            case EventKind::CopyEnd:
+            case EventKind::MovedOut:
+            case EventKind::MovedIn: {
+                const auto position = static_cast<std::size_t>(event.position);
+                if (event.position < 0 || position >= ops.size() || !isCopy(ops[position].op.kind))
+                    return fail(ErrorCode::Failed,
+                                fmt::format("step {}, rank {}: a copy ended that the list does not have, at op {}",
+                                            stepNumber(step), rank, event.position));
+                RecordedOp& op = ops[position];
+                if (event.kind == EventKind::CopyBegin) {
+                    op.begin = time;
+                    op.cpu = event.value;
+                } else if (event.kind == EventKind::CopyEnd) {
+                    op.end = time;
+                } else {
+                    addMoved(event, position, memory);
                 }
                 break;
             }

@@ -66,6 +66,7 @@ struct MemoryChange {
     std::int32_t microbatch = -1;
     std::uint16_t stage = 0;
     MemoryCategory category = MemoryCategory::Activations;
+    bool onHost = false; // else the rank's own
 };
 
 // A kernel, copy or collective that ran below an op, or overhead of a rank (cupti/correlate.h).

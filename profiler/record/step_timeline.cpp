@@ -246,8 +246,13 @@ private:
             // A collective may end behind the ops that its list goes on with: what is freed in these is not before what
             // it took. by category, stage and microbatch: when it last grew
             std::map<std::tuple<MemoryCategory, int, int>, Nanos> taken;
+            std::vector<std::pair<Nanos, Bytes>> host;
             for (const MemoryChange& change : m_record.memory[rank]) {
                 Nanos time = timeOf(m_record, rank, change);
+                if (change.onHost) {
+                    host.emplace_back(time, change.delta);
+                    continue;
+                }
                 Nanos& last = taken.try_emplace({change.category, change.stage, change.microbatch}, time).first->second;
                 if (change.delta < 0)
                     time = std::max(time, last);
@@ -255,6 +260,7 @@ private:
                     last = std::max(last, time);
                 addEvent(static_cast<int>(rank), time, change.delta, change.category, change.stage, change.microbatch);
             }
+            addHost(static_cast<int>(rank), std::move(host));
         }
         for (const RecordedMessage& message :
              // the sender's copy lives until the receiver has its own, and the sender has come to know of it
@@ -267,6 +273,17 @@ private:
                      MemoryCategory::Communication, static_cast<std::uint16_t>(producerStage(message.key)),
                      message.key.microbatch);
         }
+    }
+
+    // What copies have moved to the rank's host, as a counter.
+    void addHost(int rank, std::vector<std::pair<Nanos, Bytes>> changes)
+    {
+        if (changes.empty()) return;
+        std::sort(changes.begin(), changes.end()); // what is freed at a moment before what is taken
+        const int counter = m_builder.addCounter(rank, "activations on the host", "bytes");
+        Bytes held = 0;
+        for (const auto& [time, delta] : changes)
+            m_builder.addSample(counter, time, static_cast<double>(held += delta));
     }
 
     void addEvent(int rank, Nanos time, Bytes delta, MemoryCategory category, std::uint16_t stage, int microbatch)

@@ -27,6 +27,7 @@ constexpr std::string_view ownTransport = "PyTorch's own transport sends the mes
 constexpr std::string_view ownCheckpoints =
     "PyTorch recomputes through activation checkpointing, in a model of your own";
 constexpr std::string_view onePipeline = "its pipelining trains one pipeline";
+constexpr std::string_view noCopies = "activations of PyTorch's ranks stay where they are";
 constexpr std::string_view ownSaves = "PyTorch's job saves and loads its own state";
 constexpr std::string_view undisturbed = "PyTorch's ranks can't be disturbed";
 constexpr std::string_view inItsConfig = "set it in the job's configuration";
@@ -160,10 +161,10 @@ std::vector<SetupKey> allKeys()
          "Latency between ranks, in units: 1 is the forward of a rank", realNumber(0, 1e6), noLinks},
         {"--link", &S::link, runs | SetupPlan | SetupSweep, "LATENCY[,BANDWIDTH]",
          "Link between ranks, such as 50us,10GB/s", anything, noLinks, "", "", "--comm"},
-        {"--copies", &S::copies, SetupSimulate, "SPEED[,KEY=VALUE]",
+        {"--copies", &S::copies, SetupSimulate | SetupRecord, "SPEED[,KEY=VALUE]",
          "Copies between a rank and its host (OFFLOAD, RELOAD): 15GB/s, or out=15GB/s,in=12GB/s; latency=10us; "
          "duplex=full, where both ways are apart [half]",
-         copiesFault},
+         copiesFault, noCopies},
         {"--sends", &S::sends, runs | SetupChannels | SetupLesson, "MODE",
          "buffered: a send never waits; rendezvous: it waits for its receive [buffered]",
          oneOf({"buffered", "rendezvous"}), ownTransport},
@@ -195,18 +196,21 @@ std::vector<SetupKey> allKeys()
          "Everything a rank may hold, or one size for each rank or replica; emulated by counting: an "
          "allocation beyond it ends the training and names rank and op",
          anything, "PyTorch's memory can't be limited so"},
+        {"--host-memory", &S::hostMemory, SetupRecord, "SIZE[,SIZE…]",
+         "What OFFLOADs of each rank may hold on its host, or one size for each rank or replica; counted as "
+         "--rank-memory is [any]",
+         anything, noCopies},
         {"--recompute", &S::recompute, runs | SetupSweep | SetupLesson, "all|none|0-2",
          "Stages that keep only their input and recompute before the backward [none]", anything, ownCheckpoints},
-        {"--offload", &S::offload, SetupSimulate, "all|longest|cap=M",
+        {"--offload", &S::offload, SetupSimulate | SetupRecord, "all|longest|cap=M",
          "Move activations to the host behind their forward and back before their backward: all of them, those of the "
          "stages that hold them longest (also :ahead=N, compute ops before the backward [1]), or what a cap asks for, "
          "such as cap=3 (microbatches of a rank) or cap=26MiB [none]",
-         offloadFault},
+         offloadFault, noCopies},
         {"--order", &S::order, SetupSimulate, "list|arrival|hint[:limit=L,rule=R]",
-         "How ranks choose their next op: as listed; arrival, what came first (a pipeline of forwards and backwards; "
-         "also "
-         "rule=forward_first or backward_first); hint, the list, but past an op that still waits. limit: microbatches "
-         "that a rank may hold [list]",
+         "How ranks choose their next op: as listed; arrival, what came first (forwards and backwards of one stage a rank; "
+         "also rule=forward_first or backward_first); hint, the list, but past an op that still waits. limit: "
+         "microbatches that a rank may hold [list]",
          orderFault},
         {"--hoist", &S::hoist, runs | SetupLesson, "",
          "Recompute as soon as the rank is free, not when the gradient arrives", anything, ownCheckpoints},

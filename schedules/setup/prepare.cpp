@@ -253,8 +253,6 @@ std::string unitCostsText(const SetupUnits& costs, const SetupUnits& from)
     return text;
 }
 
-namespace {
-
 Result<std::optional<Copies>> copiesOf(const Setup& setup)
 {
     if (setup.copies.empty()) return std::optional<Copies>();
@@ -262,6 +260,8 @@ Result<std::optional<Copies>> copiesOf(const Setup& setup)
     if (!copies) return tl::unexpected(std::move(copies.error()).with("--copies"));
     return std::optional<Copies>(*copies);
 }
+
+namespace {
 
 Result<CostModel> undisturbedCosts(const Schedule& schedule, const Setup& setup, const SetupSources& sources)
 {
@@ -460,7 +460,11 @@ Result<ReplicaLists> trainedLists(const Schedule& chosen, const std::string& nam
                                   const SetupSources& sources,
                                   const std::function<Result<std::vector<int>>(int stages)>& layersOf)
 {
-    STAGEWRIGHT_TRY(const auto schedule, recomputed(chosen, setup, sources));
+    STAGEWRIGHT_TRY(auto schedule, recomputed(chosen, setup, sources));
+    Setup planned = setup; // a cap is planned for with costs in units: nothing is measured yet
+    planned.copies.clear();
+    if (planned.costs.empty()) planned.costs = "COPY=0.5";
+    STAGEWRIGHT_TRY(schedule, offloaded(std::move(schedule), planned, sources));
     return shareState(schedule, setup,
                       {.by = SharedBy::Training,
                        .layersOf = layersOf,

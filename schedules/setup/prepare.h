@@ -76,6 +76,9 @@ struct LoweredChoice {
 };
 Result<LoweredChoice> chooseLowering(const Schedule& schedule, const Setup& setup, const SetupSources& sources);
 
+// --copies; none: it is not given.
+Result<std::optional<Copies>> copiesOf(const Setup& setup);
+
 Result<Perturbation> choosePerturbation(const std::vector<std::string>& parts, int ranks);
 // --costs in units: those of a rank's ops, and of what replicas share.
 struct SetupUnits : CostModel::UnitCosts {

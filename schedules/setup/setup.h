@@ -58,7 +58,7 @@ struct Setup {
     std::string optimizer = "adamw";
     double learningRate = -1, momentum = -1, weightDecay = -1, clip = -1;
     std::string recomputeLayers; // empty: all
-    std::string memoryLimit, rankMemory;
+    std::string memoryLimit, rankMemory, hostMemory;
     std::string backend;      // empty: as the verb says
     std::vector<int> devices; // empty: all
     std::string precision, blas, sharing, transport;

@@ -85,6 +85,7 @@ public:
     std::vector<ParameterView> parameters() override { return {}; }
     void saveState(int, const StateSink&) override {}
     void loadState(int, const StateSource&) override {}
+    std::vector<Buffer*> keptBuffers(const Part&) override { return {}; }
     void dropMicrobatches() override {}
     std::size_t versions() const { return m_values.size(); }
 

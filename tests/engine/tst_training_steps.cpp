@@ -120,6 +120,7 @@ public:
     std::vector<ParameterView> parameters() override { return m_model->parameters(); }
     void saveState(int delayed, const StateSink& sink) override { m_model->saveState(delayed, sink); }
     void loadState(int delayed, const StateSource& source) override { m_model->loadState(delayed, source); }
+    std::vector<Buffer*> keptBuffers(const Part& part) override { return m_model->keptBuffers(part); }
     void dropMicrobatches() override { m_model->dropMicrobatches(); }
 
 private:

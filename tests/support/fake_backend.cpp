@@ -171,6 +171,14 @@ public:
             if (delayed >= 0) take(StateKind::Delayed, m_versions.at(delayed).data());
         });
     }
+    std::vector<Buffer*> keptBuffers(const Part& part) override
+    {
+        std::vector<Buffer*> there;
+        if (const auto found = m_kept.find(part); found != m_kept.end())
+            for (Buffer Kept::*of : {&Kept::input, &Kept::inputs, &Kept::stash, &Kept::outputGrad, &Kept::products})
+                if (found->second.*of) there.push_back(&(found->second.*of));
+        return there;
+    }
     void dropMicrobatches() override { m_kept.clear(); }
 
 private:

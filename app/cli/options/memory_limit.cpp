@@ -132,19 +132,19 @@ Result<std::vector<Bytes>> checkMemoryLimit(const std::string& text, const Sched
     return checkMemoryLimit(text, schedule, bytes);
 }
 
-Result<std::vector<Bytes>> readRankMemory(const std::string& text, const Schedule& schedule)
+Result<std::vector<Bytes>> readRankMemory(const std::string& text, const Schedule& schedule, const char* option)
 {
     std::vector<Bytes> given;
     if (text.empty()) return given;
     for (const std::string_view item : split(text, ",")) {
         auto bytes = parseBytes(std::string(item));
-        if (!bytes) return tl::unexpected(std::move(bytes.error()).with("--rank-memory"));
+        if (!bytes) return tl::unexpected(std::move(bytes.error()).with(option));
         given.push_back(*bytes);
     }
     const auto ranks = static_cast<std::size_t>(schedule.ranks);
     const auto replicas = static_cast<std::size_t>(schedule.replicas);
     if (given.size() != 1 && given.size() != ranks && given.size() != replicas)
-        return fail(ErrorCode::Usage, fmt::format("--rank-memory: {} sizes for {} ranks", given.size(), ranks),
+        return fail(ErrorCode::Usage, fmt::format("{}: {} sizes for {} ranks", option, given.size(), ranks),
                     "give one, or one for each rank or replica");
     std::vector<Bytes> out;
     for (std::size_t rank = 0; rank < ranks; ++rank)

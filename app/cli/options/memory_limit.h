@@ -28,7 +28,8 @@ Result<std::vector<Bytes>> checkMemoryLimit(const std::string& text, const Sched
                                             const TrainingOptions& training);
 
 // --rank-memory: all that a rank may hold while it trains, by rank (TrainingOptions::rankMemory), from one size for all
-// or one for each replica or rank. Empty text: no limits.
-Result<std::vector<Bytes>> readRankMemory(const std::string& text, const Schedule& schedule);
+// or one for each replica or rank; --host-memory likewise. Empty text: no limits.
+Result<std::vector<Bytes>> readRankMemory(const std::string& text, const Schedule& schedule,
+                                          const char* option = "--rank-memory");
 
 } // namespace stagewright

@@ -8,6 +8,7 @@
 #include "engine/device/traits.h"
 #include "schedules/base/text.h"
 #include "schedules/model/kinds.h"
+#include "schedules/setup/prepare.h"
 #include "schedules/text/link_text.h"
 
 namespace stagewright {
@@ -39,6 +40,8 @@ Result<void> applyTo(const Setup& setup, TrainingOptions& training)
         if (!link) return tl::unexpected(std::move(link.error()).with("--link"));
         training.links.all = *link;
     }
+    STAGEWRIGHT_TRY(const auto copies, copiesOf(setup));
+    if (copies) training.links.copies = *copies;
     const ClockMode wanted = setup.sharing == "serialised" ? ClockMode::Virtual : ClockMode::Wall;
     if (!setup.sharing.empty()) {
         if (training.clock != ClockMode::Auto && training.clock != wanted)

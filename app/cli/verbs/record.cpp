@@ -36,10 +36,10 @@ namespace stagewright {
 
 namespace {
 
-bool hasCollectives(const Schedule& schedule)
+bool hasKind(const Schedule& schedule, bool (*of)(OpKind kind))
 {
-    return std::any_of(schedule.order.begin(), schedule.order.end(), [](const auto& list) {
-        return std::any_of(list.begin(), list.end(), [](const Op& op) { return isCollective(op.kind); });
+    return std::any_of(schedule.order.begin(), schedule.order.end(), [of](const auto& list) {
+        return std::any_of(list.begin(), list.end(), [of](const Op& op) { return of(op.kind); });
     });
 }
 
@@ -79,6 +79,16 @@ void noteUnused(const Setup& setup, const RecordSettings& settings, Session& ses
     if (setup.keepWarmup && setup.warmup == 0) session.note("--keep-warmup is not used: there are no warm-up steps");
     if (setup.noTrace && setup.engine == "own" && !traitsOf(setup.backend).hasDevices)
         session.note(fmt::format("--no-trace is not used: backend {} has no GPU to trace", setup.backend));
+    const bool moves = std::any_of(schedules.begin(), schedules.end(),
+                                   [](const Schedule* schedule) { return hasKind(*schedule, isCopy); });
+    const Copies& copies = settings.training.links.copies;
+    if (moves)
+        session.note(copies.known() || copies.latency > 0
+                         ? "activations are copied to the host for real, and take as long as --copies says (emulated)"
+                         : "activations are copied to the host for real, as fast as this computer's memory is");
+    for (const auto& [option, given] :
+         {std::pair("--copies", !setup.copies.empty()), std::pair("--host-memory", !setup.hostMemory.empty())})
+        if (given && !moves) session.note(fmt::format("{} is not used: no activation is offloaded", option));
     if (setup.names("--keep-checkpoints") && setup.checkpointEvery == 0)
         session.note("--keep-checkpoints is not used: --checkpoint-every says when one is saved");
     if (setup.checkpointEvery > settings.warmup + settings.steps)
@@ -136,7 +146,7 @@ Result<RecordSettings> recordSettingsOf(const RecordChoice& options, Session& se
         // the training, or PyTorch's job, lowers it; the rule says which collectives there are, but for shared state
         if (chosen->lowering) {
             settings.training.lowering = *chosen->lowering;
-            if (hasCollectives(schedule) && !sharesState(schedule)) schedule = withoutCommunication(schedule);
+            if (hasKind(schedule, isCollective) && !sharesState(schedule)) schedule = withoutCommunication(schedule);
         }
         const std::string label = schedule.name;
         // again only where an option has changed its lists
@@ -169,6 +179,7 @@ Result<RecordSettings> recordSettingsOf(const RecordChoice& options, Session& se
             return fail(ErrorCode::Usage, "--rank-memory: the schedules have different numbers of ranks",
                         "record them one after the other");
         training.rankMemory = std::move(limits);
+        STAGEWRIGHT_TRY(training.hostMemory, readRankMemory(setup.hostMemory, schedule, "--host-memory"));
     }
     settings.rankMemory = setup.rankMemory;
     STAGEWRIGHT_CHECK(withinMemory(setup.memoryLimit, settings));

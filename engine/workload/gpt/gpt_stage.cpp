@@ -353,6 +353,12 @@ void LayerStage::weightGradOver(std::span<const Part> parts)
     for (const Part& part : there) m_kept.erase(part);
 }
 
+std::vector<Buffer*> LayerStage::keptBuffers(const Part& part)
+{
+    const auto found = m_kept.find(part);
+    return found == m_kept.end() ? std::vector<Buffer*>() : found->second.buffers(part.slice < 0);
+}
+
 void LayerStage::dropMicrobatches()
 {
     m_kept.clear();

@@ -33,6 +33,7 @@ public:
     void setSlices(std::span<const int> lengths) override;
     void setRecomputedLayers(int first, int last) override;
     void setBackwardFrom(int layer) override;
+    std::vector<Buffer*> keptBuffers(const Part& part) override;
     void dropMicrobatches() override;
 
 private:

@@ -56,4 +56,25 @@ KeptPart KeptPart::cutInHalf(const StageContext& context)
     return second;
 }
 
+std::vector<Buffer*> KeptPart::buffers(bool whole)
+{
+    std::vector<Buffer*> there;
+    const auto add = [&there](Buffer& buffer) {
+        if (buffer) there.push_back(&buffer);
+    };
+    add(input);
+    add(embedding.tokens);
+    add(embedding.outputGrad);
+    for (Block::Saved& block : blocks) {
+        for (Buffer Block::Saved::*rows : blockRowBuffers)
+            if (whole || (rows != &Block::Saved::qkv && rows != &Block::Saved::qkvGrad)) add(block.*rows);
+        if (whole) add(block.keyValue);
+        add(block.sums);
+    }
+    for (Buffer Head::Saved::*of : {&Head::Saved::normal, &Head::Saved::deviation, &Head::Saved::logitsGrad,
+                                    &Head::Saved::targets, &Head::Saved::sums})
+        add(head.*of);
+    return there;
+}
+
 } // namespace stagewright::layers

@@ -32,6 +32,8 @@ struct KeptPart {
     // Cuts the batch in two: this keeps the first half and what is summed over rows; returns the second. Nothing but
     // the tokens and targets is copied.
     KeptPart cutInHalf(const StageContext& context);
+    // Those that are there; whole: also the keys and values that later slices of the microbatch read.
+    std::vector<Buffer*> buffers(bool whole);
 };
 
 } // namespace stagewright::layers
