@@ -51,9 +51,10 @@ QToolBar QToolButton#qt_toolbar_ext_button { padding: 0; border: none; backgroun
 QLineEdit QToolButton { padding: 0; margin: 0; border: none; background: transparent; min-height: 0; min-width: 0; }
 QPushButton#flat { border-color: transparent; background: transparent; color: @accentText; padding: 4px 6px; }
 QPushButton#flat:focus { border: 1px solid @accent; padding: 4px 6px; }
-QPushButton#link { border-color: transparent; background: transparent; color: @accentText; padding: 2px 0; text-align: left; }
+QPushButton#link { border: none; border-left: 0; background: transparent; color: @accentText; padding: 0; margin: 0; text-align: left; }
 QPushButton#link:hover { text-decoration: underline; }
-QPushButton#link:focus { border: 1px solid @accent; padding: 2px 0; }
+QPushButton#link:focus { text-decoration: underline; background: @tint; }
+QLabel#dropSign { background: @panel; color: @text; border: 2px dashed @accent; border-radius: 8px; font-size: 15px; }
 QPushButton#flat:hover { background: @hover; }
 QPushButton#flat:disabled { color: @faint; }
 QPushButton#crumb, QPushButton#crumbHere { border: 1px solid transparent; background: transparent; color: @secondary; padding: 2px 5px; font-weight: 400; }
@@ -82,8 +83,8 @@ QListView::indicator:checked, QTableView::indicator:checked, QTreeView::indicato
 
 QTreeView, QListView, QListWidget { background: @panel; border: none; }
 QListWidget#boxed { background: @field; border: 1px solid @fieldLine; border-radius: 6px; padding: 3px; }
-QListWidget#boxed::item, QListWidget#tableNames::item { padding: 3px 4px; border-radius: 4px; }
-QListWidget#boxed::item:selected, QListWidget#tableNames::item:selected { background: @tint; color: @text; }
+QListWidget#boxed::item, QTreeWidget#tableNames::item { padding: 3px 4px; border-radius: 4px; }
+QListWidget#boxed::item:selected, QTreeWidget#tableNames::item:selected { background: @tint; color: @text; }
 QTreeView::item:selected { background: @tint; color: @text; }
 QScrollArea { border: none; background: @panel; }
 QScrollArea#recordFields { background: transparent; }
@@ -108,6 +109,8 @@ QMainWindow::separator { background: @separator; width: 1px; height: 1px; }
 QMainWindow::separator:hover { background: @accent; }
 QTabBar::tab { background: @panel; color: @secondary; border: none; border-bottom: 2px solid transparent; padding: 5px 12px; }
 QDialog QTabBar::tab { background: transparent; }
+QTabBar#inspectorTabs { background: @panel; }
+QTabBar#inspectorTabs::tab { padding: 7px 9px 5px 9px; }
 QTabBar::tab:selected { color: @text; border-bottom-color: @accent; }
 QTabBar::tab:focus { color: @accentText; }
 QTableView { background: @panel; border: 1px solid transparent; gridline-color: @separator; selection-background-color: @tint; selection-color: @text; }
@@ -144,6 +147,7 @@ QLabel[role="formula"] { color: @secondary; font-size: 11px; }
 QWidget#shelf { background: @canvas; }
 QWidget#shelfDetail { background: @panel; border: none; border-left: 1px solid @separator; }
 QLabel[role="bigtitle"] { font-size: 22px; font-weight: 600; }
+QLabel[role="identifier"] { font-family: "DejaVu Sans Mono", monospace; font-size: 11px; color: @secondary; }
 QLabel[role="code"] { font-family: "DejaVu Sans Mono", monospace; font-size: 11px; color: @secondary; background: @field;
     border: 1px solid @separator; border-radius: 6px; padding: 7px 9px; }
 QFrame#banner { background: @bannerFill; border: 1px solid @border; border-radius: 6px; }

@@ -300,6 +300,11 @@ QFont fontOf(FontRole role)
     case FontRole::Strong: set(12, QFont::DemiBold); break;
     case FontRole::Rank: set(13, QFont::DemiBold); break;
     case FontRole::Headline: set(30, QFont::DemiBold); break;
+    case FontRole::Identifier:
+        set(11, QFont::Normal);
+        font.setFamilies({u"DejaVu Sans Mono"_s, u"monospace"_s});
+        font.setStyleHint(QFont::Monospace);
+        break;
     }
     font.setHintingPreference(QFont::PreferNoHinting);
     return font;

@@ -98,9 +98,10 @@ enum class FontRole {
     Strong,
     Rank,
     Headline,
+    Identifier, // names of programs: kernels, ranges, files
 };
-// Body 12, Small 11, Label 12 semibold (slices), Strong 12 semibold, Rank 13 semibold, Headline 30 semibold; pixels at
-// 96 dpi, times textScale().
+// Body 12, Small 11, Label 12 semibold (slices), Strong 12 semibold, Rank 13 semibold, Headline 30 semibold,
+// Identifier 11 of even width; pixels at 96 dpi, times textScale().
 QFont fontOf(FontRole role);
 
 } // namespace stagewright

@@ -470,11 +470,11 @@ MoveRefusal explainMove(const Schedule& schedule, OpPosition from, int to)
                 distant = true;
             });
             if (direct || !distant)
-                out.reason = fmt::format("it needs {} of its own rank, at place {}", toText(blocker), range.first - 1);
+                out.reason = fmt::format("it needs {} of its own rank", toText(blocker));
             else
-                out.reason = fmt::format("it needs {} of rank {}, which waits for {}, at place {} here",
+                out.reason = fmt::format("it needs {} of rank {}, which waits for {} here",
                                          toText(schedule.order[static_cast<std::size_t>(via.rank)][via.position]),
-                                         via.rank, toText(blocker), range.first - 1);
+                                         via.rank, toText(blocker));
             return out;
         }
     } else if (range.last + 1 < row.size()) {
@@ -495,10 +495,10 @@ MoveRefusal explainMove(const Schedule& schedule, OpPosition from, int to)
                 });
         }
         out.reason = direct || !distant
-                         ? fmt::format("{}, at place {} here, needs it", toText(waiting), range.last + 1)
-                         : fmt::format("{} of rank {} needs it, and {}, at place {} here, waits for that",
+                         ? fmt::format("{} needs it", toText(waiting))
+                         : fmt::format("{} of rank {} needs it, and {} here waits for that",
                                        toText(schedule.order[static_cast<std::size_t>(via.rank)][via.position]),
-                                       via.rank, toText(waiting), range.last + 1);
+                                       via.rank, toText(waiting));
         return out;
     }
     out.reason = after.faults.front().message;

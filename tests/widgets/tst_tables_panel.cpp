@@ -1,6 +1,7 @@
 // Tables of a report in the window: the first one with rows is open, a course is drawn above its table, by keyboard and
 // in both themes.
-#include <QListWidget>
+#include <QLineEdit>
+#include <QTreeWidget>
 #include <QtTest>
 
 #include "schedules/library/registry.h"
@@ -45,13 +46,13 @@ private slots:
         first.front().rows.clear();
         first.front().unknown = "no kernels were recorded";
         panel.setTables(std::make_shared<const std::vector<ReportTable>>(first), {});
-        QVERIFY(panel.names()->currentRow() > 0);
+        QVERIFY(panel.chosen() > 0);
         QVERIFY(panel.table() != nullptr && panel.table()->model()->rowCount() > 0);
         panel.choose(QStringLiteral("loss_curves")); // the user's choice stays, though it is empty
-        const int chosen = panel.names()->currentRow();
+        const int chosen = panel.chosen();
         QVERIFY(panel.table() == nullptr && panel.plot() == nullptr);
         panel.setTables(tables, {});
-        QCOMPARE(panel.names()->currentRow(), chosen);
+        QCOMPARE(panel.chosen(), chosen);
     }
 
     // A run without ops opens it on why nothing computes, not on the first table that has rows.
@@ -66,10 +67,42 @@ private slots:
         }
         TablesPanel panel;
         panel.setTables(std::make_shared<const std::vector<ReportTable>>(tables), {});
-        QCOMPARE(panel.names()->currentItem()->text(), QStringLiteral("Why devices do not compute"));
+        QCOMPARE(panel.names()->currentItem()->text(0), QStringLiteral("Why devices do not compute"));
         QCOMPARE(
             std::count_if(tables.begin(), tables.end(), [](const ReportTable& table) { return table.analysis->leads; }),
             1);
+    }
+
+    // By subject, with what the run has not folded below; a few letters narrow the list.
+    void namesAreGroupedAndFound()
+    {
+        TablesPanel panel;
+        panel.setTables(tablesOfRun(false), {});
+        const QTreeWidget* names = panel.names();
+        QVERIFY(names->topLevelItemCount() >= 2);
+        const QTreeWidgetItem* first = names->topLevelItem(0);
+        const QTreeWidgetItem* unknown = names->topLevelItem(names->topLevelItemCount() - 1);
+        QVERIFY(first->isExpanded());
+        QCOMPARE(unknown->text(0), QStringLiteral("Not known of this run"));
+        QVERIFY(!unknown->isExpanded() && unknown->childCount() > 0 && !unknown->child(0)->toolTip(0).isEmpty());
+        QStringList known, all;
+        for (int i = 0; i < names->topLevelItemCount(); ++i)
+            for (int k = 0; k < names->topLevelItem(i)->childCount(); ++k) {
+                all << names->topLevelItem(i)->child(k)->text(0);
+                if (names->topLevelItem(i) != unknown) known << all.last();
+            }
+        QCOMPARE(all.size(), static_cast<int>(allAnalyses().size()));
+        QVERIFY(known.contains(QStringLiteral("Slack of ops")) || known.filter(QStringLiteral("lack")).size() > 0);
+        QVERIFY(!known.contains(QStringLiteral("Loss beside synchronous training")));
+        panel.filter()->setText(QStringLiteral("slack kind"));
+        QStringList left;
+        for (int i = 0; i < names->topLevelItemCount(); ++i)
+            for (int k = 0; k < names->topLevelItem(i)->childCount(); ++k)
+                if (!names->topLevelItem(i)->isHidden() && !names->topLevelItem(i)->child(k)->isHidden())
+                    left << names->topLevelItem(i)->child(k)->text(0);
+        QVERIFY2(!left.isEmpty() && left.size() < 4, qPrintable(left.join(QStringLiteral(", "))));
+        panel.filter()->clear();
+        QVERIFY(!names->topLevelItem(0)->isHidden());
     }
 
     void courseAboveItsTable()
@@ -95,8 +128,7 @@ private slots:
         const QImage light = plot->grab().toImage();
         panel.setTheme(Theme::darkTheme());
         QVERIFY(plot->grab().toImage() != light);
-        for (const PlotSeries& curve :
-             curvesOf((*tablesOfRun(true))[static_cast<std::size_t>(panel.names()->currentRow())]).series)
+        for (const PlotSeries& curve : curvesOf((*tablesOfRun(true))[static_cast<std::size_t>(panel.chosen())]).series)
             QCOMPARE(curve.points.size(), std::size_t{3});
         panel.choose(QStringLiteral("bubbles"));
         QVERIFY(panel.plot() == nullptr);

@@ -1,5 +1,6 @@
 #include "traces/analysis/analysis_registry.h"
 
+#include <algorithm>
 #include <array>
 
 #include "traces/step/step_ops.h"
@@ -7,15 +8,21 @@
 namespace stagewright {
 
 namespace analyses {
-#define STAGEWRIGHT_ANALYSIS(name) extern const AnalysisInfo name;
+#define STAGEWRIGHT_ANALYSIS(name, subject) extern const AnalysisInfo name;
 #include "traces/analysis/analyses.def"
 #undef STAGEWRIGHT_ANALYSIS
 } // namespace analyses
 
 namespace {
 
-#define STAGEWRIGHT_ANALYSIS(name) &analyses::name,
+#define STAGEWRIGHT_ANALYSIS(name, subject) &analyses::name,
 constexpr auto all = std::to_array<const AnalysisInfo*>({
+#include "traces/analysis/analyses.def"
+});
+#undef STAGEWRIGHT_ANALYSIS
+
+#define STAGEWRIGHT_ANALYSIS(name, subject) AnalysisSubject::subject,
+constexpr auto subjects = std::to_array<AnalysisSubject>({
 #include "traces/analysis/analyses.def"
 });
 #undef STAGEWRIGHT_ANALYSIS
@@ -23,6 +30,22 @@ constexpr auto all = std::to_array<const AnalysisInfo*>({
 } // namespace
 
 std::span<const AnalysisInfo* const> allAnalyses() { return all; }
+
+AnalysisSubject subjectOf(const AnalysisInfo& analysis)
+{
+    return subjects[static_cast<std::size_t>(std::find(all.begin(), all.end(), &analysis) - all.begin())];
+}
+
+std::string_view titleOf(AnalysisSubject subject)
+{
+    switch (subject) {
+    case AnalysisSubject::Ops: return "Ops, idle time and memory";
+    case AnalysisSubject::Communication: return "Communication";
+    case AnalysisSubject::Devices: return "Devices and kernels";
+    case AnalysisSubject::Training: break;
+    }
+    return "Training";
+}
 
 const AnalysisInfo* findAnalysis(std::string_view name)
 {

@@ -39,6 +39,15 @@ enum class ReportPart {
     Kernels, // by --kernels, and of runs without ops
 };
 
+// What an analysis is about, by which long lists of them are grouped.
+enum class AnalysisSubject {
+    Ops,
+    Communication,
+    Devices,
+    Training,
+};
+std::string_view titleOf(AnalysisSubject subject);
+
 struct AnalysisInfo {
     std::string_view name;  // as in analyses.def: "bubbles"
     std::string_view title; // "Idle time by cause"
@@ -54,6 +63,7 @@ struct AnalysisInfo {
 };
 
 std::span<const AnalysisInfo* const> allAnalyses();      // in the order of analyses.def
+AnalysisSubject subjectOf(const AnalysisInfo& analysis); // of one of them
 const AnalysisInfo* findAnalysis(std::string_view name); // nullptr: unknown
 
 // unknown() of analyses that need ops, or what joins them.

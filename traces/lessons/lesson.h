@@ -120,6 +120,7 @@ struct Hints { // of the check or quiz `of`: point, principle, move
 // A real run on the learner's computer.
 struct RunBlock {
     std::string id;
+    std::string title;                                  // of its card; empty: from the id
     std::vector<std::string> arguments;                 // of `stagewright record`, without -o
     std::string valueOf(std::string_view option) const; // among the arguments; "": not given
     std::vector<EditCommand> edits;                     // applied to its schedules before

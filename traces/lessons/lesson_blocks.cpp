@@ -262,11 +262,12 @@ Result<Block> LessonBlocks::run(const Fields& fields)
     RunBlock out;
     out.at = fields.at();
     out.step = m_steps - 1;
-    STAGEWRIGHT_TAKE(fields.allow({"id", "record", "do", "look", "goal", "fit", "expect", "clock", "needs"}));
+    STAGEWRIGHT_TAKE(fields.allow({"id", "title", "record", "do", "look", "goal", "fit", "expect", "clock", "needs"}));
     STAGEWRIGHT_TAKE(fields.require({"id", "record"}));
     STAGEWRIGHT_TAKE(fields.onlyOnce({"do", "goal"}));
     STAGEWRIGHT_TAKE(fields.takeId("id", out.id));
     STAGEWRIGHT_TAKE(newId(out.id, out.at));
+    STAGEWRIGHT_TAKE(fields.take("title", out.title));
     STAGEWRIGHT_TAKE(fields.takeList("record", out.arguments, " "));
     STAGEWRIGHT_TAKE(fields.takeEdits("do", out.edits));
     STAGEWRIGHT_TAKE(fields.take("look", out.look));

@@ -152,6 +152,8 @@ void SqlConsole::showRows(QueryRows rows, qint64 milliseconds)
 
 void SqlConsole::showFault(const QString& message, const QString& remedy)
 {
+    m_model.setRows({}); // they are not of this query
+    m_export->setEnabled(false);
     QString text = message;
     if (!text.isEmpty()) text[0] = text[0].toUpper();
     m_said->setText(remedy.isEmpty() ? text : text + u". "_s + remedy);

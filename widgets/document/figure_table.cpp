@@ -4,6 +4,7 @@
 
 #include "widgets/sentence.h"
 #include "widgets/table_copy.h"
+#include "widgets/theme.h"
 
 namespace stagewright {
 
@@ -37,6 +38,7 @@ QVariant FigureModel::data(const QModelIndex& index, int role) const
     case Qt::DisplayRole: return shownName(cell.text);
     case Qt::ToolTipRole: return cell.tooltip.isEmpty() ? QVariant() : QVariant(shownTip(cell.tooltip));
     case Qt::TextAlignmentRole: return QVariant((column.figure ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter);
+    case Qt::FontRole: return column.identifiers ? QVariant(fontOf(FontRole::Identifier)) : QVariant();
     case SortRole: return column.figure ? QVariant(cell.value) : QVariant(cell.text);
     default: return {};
     }

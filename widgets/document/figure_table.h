@@ -15,6 +15,7 @@ struct FigureColumn {
     QString meaning;    // tooltip
     bool figure = true; // right-aligned, sorted by value
     int width = 90;
+    bool identifiers = false; // its cells are names of programs
 };
 
 struct FigureCell {

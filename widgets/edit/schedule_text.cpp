@@ -285,6 +285,10 @@ void ScheduleText::showFault(const TextSpan& where, const QString& message, cons
     } else if (message.isEmpty()) {
         text = m_schedule ? u"in sync with the canvas"_s : QString();
     }
+    const bool beside = where.valid() && !message.isEmpty(); // the bubble says it where it is
+    if (beside)
+        text = m_unreadable ? u"not applied: see the mark in line %1"_s.arg(where.line + 1)
+                            : u"the order has a fault: see the mark in line %1"_s.arg(where.line + 1);
     if (!remedy.isEmpty()) text += u"; "_s + remedy;
     text = sentence(text);
     m_state->setText(text);

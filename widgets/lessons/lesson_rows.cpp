@@ -152,7 +152,7 @@ LessonPanel::Row LessonPanel::buildBlock(const lessons::Block& block, QVBoxLayou
         withHints(inner, quiz->id);
     } else if (const auto* run = std::get_if<lessons::RunBlock>(&block)) {
         QVBoxLayout* inner =
-            goalCard(m_lesson->all<lessons::RunBlock>().size() > 1 ? blockWords(run->id) : u"On this computer"_s);
+            goalCard(m_lesson->all<lessons::RunBlock>().size() > 1 ? runWords(*run) : u"On this computer"_s);
         std::string command = "stagewright record";
         for (const std::string& one : run->arguments) command += ' ' + one;
         QString settings = recordedWords(*run);

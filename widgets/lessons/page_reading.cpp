@@ -174,9 +174,10 @@ QString figureWords(const std::string& name)
     return match.hasMatch() ? u"order is %1"_s.arg(scheduleTitle(match.captured(1).toStdString())) : trimmed;
 }
 
-QString blockWords(const std::string& id)
+QString runWords(const lessons::RunBlock& run)
 {
-    QStringList words = qs(id).split(u'-', Qt::SkipEmptyParts);
+    if (!run.title.empty()) return qs(run.title);
+    QStringList words = qs(run.id).split(u'-', Qt::SkipEmptyParts);
     for (QString& word : words)
         if (word.size() == 1 || &word == &words.front()) word[0] = word[0].toUpper();
     return words.join(u' ');

@@ -92,7 +92,7 @@ PageReading readPage(const lessons::Lesson& lesson, const LessonPage& page, cons
 
 // "makespan" → "step time": names of figures as the panel prints them; others unchanged.
 QString figureWords(const std::string& name);
-QString blockWords(const std::string& id);           // "patient-a" → "Patient A"
+QString runWords(const lessons::RunBlock& run);      // its title, or of its id: "patient-a" → "Patient A"
 QString recordedWords(const lessons::RunBlock& run); // "GPipe, 1F1B, 2 ranks"
 QString qs(const std::string& text);                 // from UTF-8
 

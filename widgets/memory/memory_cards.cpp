@@ -98,6 +98,7 @@ CardText MemoryView::counterCard(int place, Nanos axisTime) const
     if (!at.row->counter) return card;
     const CounterCurve& counter = *at.row->counter;
     card.title = at.title + u" · "_s + (at.row->rankIndex < 0 ? u"of the run"_s : u"rank %1"_s.arg(at.row->rankIndex));
+    if (at.subtitle.contains(u"alike"_s)) card.title = at.title + u" · "_s + at.subtitle;
     const auto value = counter.at(axisTime);
     card.rows.emplace_back(u"Value"_s, value ? counterText(*value, counter.unit) : u"none yet"_s);
     const Axis now = axis();

@@ -218,6 +218,19 @@ void MemoryView::arrange()
             place.title = row.title;
             place.subtitle = row.rankIndex < 0 ? u"of the run"_s : u"rank %1"_s.arg(row.rankIndex);
             place.note = counterUnit(row.counter->most, row.counter->unit).name;
+            // What never changes is the same line on every rank: one chart tells them all.
+            if (row.counter->least == row.counter->most && row.rankIndex >= 0) {
+                const auto same = std::find_if(m_places.begin(), m_places.end(), [&](const MemoryPlace& one) {
+                    return one.row->counter && one.row->counter->least == one.row->counter->most &&
+                           one.title == place.title && one.row->counter->most == row.counter->most;
+                });
+                const auto alike = std::count_if(rows.begin(), rows.end(), [&](const MemoryRow& one) {
+                    return one.counter && one.rankIndex >= 0 && one.title == row.title &&
+                           one.counter->least == one.counter->most && one.counter->most == row.counter->most;
+                });
+                if (same != m_places.end()) continue;
+                if (alike > 1) place.subtitle = u"%L1 ranks alike"_s.arg(alike);
+            }
             m_places.push_back(std::move(place));
         }
     }

@@ -254,9 +254,12 @@ void paintGutter(QPainter& p, const MemoryScene& scene, const Theme& theme, int 
     const bool narrow = scene.axis.left < gutterWidth;
     const double left = narrow ? 14 : 16, room = narrow ? 60 : 82;
     const QString word = place.title.section(u' ', 0, 0);
+    constexpr double line = 13; // of what there is room for
+    const double lines = scene.rowHeight / line - 0.5;
+    const bool joined = !place.note.isEmpty() && lines < 4; // the note behind the subtitle
     // on two lines
-    if (word.size() < place.title.size() && title.horizontalAdvance(place.title) > room &&
-        title.horizontalAdvance(word) <= room) {
+    if (lines >= (place.note.isEmpty() || joined ? 3 : 4) && word.size() < place.title.size() &&
+        title.horizontalAdvance(place.title) > room && title.horizontalAdvance(word) <= room) {
         p.drawText(QPointF(left, middle - 8), word);
         middle += 7;
         p.drawText(QPointF(left, middle), title.elidedText(place.title.mid(word.size() + 1), Qt::ElideMiddle, room));
@@ -267,8 +270,14 @@ void paintGutter(QPainter& p, const MemoryScene& scene, const Theme& theme, int 
     p.setPen(warns ? theme.critical : theme.secondary);
     constexpr double axisLabels = 30;
     const bool fits = left + QFontMetricsF(p.font()).horizontalAdvance(place.subtitle) <= scene.axis.left - axisLabels;
-    p.drawText(QPointF(left, middle + 15), fits || place.figure.isEmpty() ? place.subtitle : place.figure);
-    if (place.note.isEmpty()) return;
+    const auto roomFor = [&, metrics = QFontMetricsF(p.font())](const QString& text) {
+        return left + metrics.horizontalAdvance(text) <= scene.axis.left - 16;
+    };
+    const QString below = fits || place.figure.isEmpty() ? place.subtitle
+                          : roomFor(place.figure)        ? place.figure
+                                                         : place.figure.section(u' ', 0, 0); // the title has the unit
+    p.drawText(QPointF(left, middle + 15), joined ? below + u" · "_s + place.note : below);
+    if (place.note.isEmpty() || joined) return;
     p.setPen(theme.faint);
     p.drawText(QPointF(left, middle + 28), place.note);
 }

@@ -8,7 +8,9 @@
 
 #include "widgets/literals.h"
 #include "widgets/panel/figure_measure.h"
-#include "widgets/panel/side_panel.h"
+#include "widgets/panel/section_column.h"
+#include "widgets/panel/section_rows.h"
+#include "widgets/panel/selection_column.h"
 #include "widgets/sentence.h"
 #include "widgets/style.h"
 
@@ -37,11 +39,10 @@ std::vector<int> gapsByLength(const BubbleReport& report, std::optional<IdleCaus
     return order;
 }
 
-GapSections::GapSections(SectionColumn* column) : QObject(column)
+GapSections::GapSections(SectionColumn* summary, PanelSection* selected) : QObject(summary), m_selected(selected)
 {
-    m_causes = column->addSection(u"Idle time by cause, all ranks"_s);
-    m_longest = column->addSection(u"Longest gaps"_s);
-    m_selected = column->addSection(u"Selected gap"_s);
+    m_causes = summary->addSection(u"Idle time by cause, all ranks"_s);
+    m_longest = summary->addSection(u"Longest gaps"_s);
 }
 
 void GapSections::setReport(std::shared_ptr<const Timeline> timeline, const std::shared_ptr<const RunReport>& figures,
@@ -98,7 +99,10 @@ void GapSections::fillCauses()
         auto* bar = new ShareBar;
         const double share = static_cast<double>(m_report->byCause[c]) / most;
         bar->setPlain(share, m_cause == cause);
-        auto* button = link(words(titleOf(cause)), u"Marks these gaps on the timeline; again: clears the marks"_s);
+        auto* button =
+            link(words(titleOf(cause)),
+                 m_acts ? u"Marks these gaps on the timeline; again: clears the marks"_s : words(meaningOf(cause)));
+        button->setEnabled(m_acts);
         button->setCheckable(true);
         button->setChecked(m_cause == cause);
         connect(
@@ -131,15 +135,29 @@ void GapSections::fillCauses()
         if (m_measure) m_measure->tell(*m_causes, figureOf(cause));
     }
     if (!unknown.isEmpty()) m_causes->addText(u"Unknown: %1"_s.arg(unknown.join(", "_L1)), "faint");
-    if (!none.isEmpty()) m_causes->addText(u"No idle time from: %1"_s.arg(none.join(", "_L1)), "faint");
+    if (none.isEmpty()) return;
+    if (m_absent || none.size() < 4) {
+        m_causes->addText(u"No idle time from: %1"_s.arg(none.join(", "_L1)), "faint");
+        return;
+    }
+    auto* more =
+        link(u"%1 other causes: no idle time…"_s.arg(none.size()), u"No idle time from: %1"_s.arg(none.join(", "_L1)));
+    connect(
+        more, &QPushButton::clicked, this,
+        [this] {
+            m_absent = true;
+            fillCauses();
+        },
+        Qt::QueuedConnection);
+    m_causes->addWidget(more);
 }
 
 void GapSections::fillLongest()
 {
     m_longest->clear();
     const std::vector<int> order = m_report != nullptr ? gapsByLength(*m_report, m_cause) : std::vector<int>();
-    m_longest->setVisible(!order.empty());
-    if (order.empty()) return;
+    m_longest->setVisible(!order.empty() && m_acts);
+    if (order.empty() || !m_acts) return;
     m_longest->setTitle(m_cause ? u"Longest gaps: %1"_s.arg(words(titleOf(*m_cause)).toLower()) : u"Longest gaps"_s);
     for (std::size_t i = 0; i < std::min(longestShown, order.size()); ++i) {
         const int index = order[i];
@@ -164,7 +182,9 @@ void GapSections::setSelected(int index, const std::optional<GapExplanation>& ex
     const bool longerHad = focused(m_longer), shorterHad = focused(m_shorter);
     m_selected->clear();
     const bool any = m_report != nullptr && index >= 0 && static_cast<std::size_t>(index) < m_report->gaps.size();
+    m_gap = any ? index : -1;
     m_selected->setVisible(any);
+    emit selectedChanged();
     if (!any) return;
     const Gap& gap = m_report->gaps[static_cast<std::size_t>(index)];
     auto* walk = new QWidget;

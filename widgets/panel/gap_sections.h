@@ -1,5 +1,5 @@
-// GapSections: idle time explained in three sections of the side panel: idle time by cause (a cause marks its gaps on
-// the timeline), the longest gaps, and the selected gap with its sentence, its chain to the root and its experiment.
+// GapSections: idle time explained in three sections of the side panel: in the summary idle time by cause (a cause marks
+// its gaps on the timeline) and the longest gaps, and the selected gap with its sentence, its chain and its experiment.
 // Owned by the side panel. GUI thread only.
 #pragma once
 
@@ -26,7 +26,7 @@ class SectionColumn;
 class GapSections : public QObject {
     Q_OBJECT
 public:
-    explicit GapSections(SectionColumn* column); // adds the sections at this point
+    GapSections(SectionColumn* summary, PanelSection* selected); // adds the first two at this point
 
     // Null where there is nothing to show. Without changes until a measure is set.
     // levers: the gain from removing a cause, which sorts the causes; null: unknown, sorted by total.
@@ -37,9 +37,12 @@ public:
     void setCause(std::optional<IdleCause> cause); // the marked cause
     // A gap of the report, −1: none; its explanation comes later.
     void setSelected(int gap, const std::optional<GapExplanation>& explanation);
-    const PanelSection* selectedSection() const { return m_selected; }
+    bool anySelected() const { return m_gap >= 0; }
+    // Without acts causes mark nothing and gaps can't be chosen. Before setReport().
+    void setActs(bool acts) { m_acts = acts; }
 
 signals:
+    void selectedChanged();
     void causeChosen(std::optional<stagewright::IdleCause> cause); // nullopt: chosen again, so unmarked
     void gapChosen(int gap);
     void opChosen(stagewright::SpanId span); // of the chain
@@ -57,6 +60,9 @@ private:
     };
 
     std::vector<CauseRow> m_rows;
+    bool m_acts = true;
+    bool m_absent = false;                     // causes without idle time are listed
+    int m_gap = -1;                            // selected
     QPointer<QPushButton> m_longer, m_shorter; // recreated for each gap
     QPointer<QPushButton> m_toFocus;           // takes the focus once it is shown
     PanelSection *m_causes, *m_longest, *m_selected;

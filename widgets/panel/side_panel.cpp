@@ -2,13 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <utility>
 
 #include <QHBoxLayout>
 #include <QPushButton>
-#include <QScrollBar>
-#include <QTimer>
 #include <QVBoxLayout>
 
 #include "schedules/model/kinds.h"
@@ -24,68 +21,82 @@
 
 namespace stagewright {
 
-QString opOnRank(const Timeline& timeline, SpanId span)
-{
-    const Span& s = timeline.spans()[span];
-    return u"%1 on rank %2"_s.arg(shownName(timeline.nameOf(s))).arg(timeline.trackOf(span).rank);
-}
-
 static constexpr std::size_t mostLevers = 8;
-static constexpr std::size_t mostRankRows = 32;
+static constexpr std::size_t mostRankRows = 8;
 
-// By rank, not by length: the rows are found by their number.
-static std::vector<std::size_t> idlestRanks(const BubbleReport& report)
+SidePanel::SidePanel(QWidget* parent)
+    : QStackedWidget(parent), m_summary(new SectionColumn(this)), m_selection(new SelectionColumn(this))
 {
-    std::vector<std::size_t> rows(report.ranks.size());
-    std::iota(rows.begin(), rows.end(), std::size_t{0});
-    if (rows.size() <= mostRankRows) return rows;
-    std::stable_sort(rows.begin(), rows.end(),
-                     [&](std::size_t a, std::size_t b) { return report.ranks[a].idle > report.ranks[b].idle; });
-    rows.resize(mostRankRows);
-    std::sort(rows.begin(), rows.end());
-    return rows;
-}
-
-SidePanel::SidePanel(QWidget* parent) : SectionColumn(parent)
-{
-    m_filter = addSection(u"Filtered"_s);
-    m_levers = addSection(u"What would help"_s);
-    m_schedule = addSection(u"Schedule"_s);
-    m_bubble = addSection(u"Bubble ratio"_s);
-    m_devices = addSection(u"Devices"_s);
-    m_gaps = new GapSections(this);
-    m_memory = addSection(u"Memory"_s);
-    m_communication = addSection(u"Communication"_s);
-    m_training = addSection(u"Training"_s);
-    m_selection = addSection(u"Selection"_s);
-    finish();
+    addWidget(m_summary);
+    addWidget(m_selection);
+    m_summary->setAccessibleName(u"Figures of the run"_s);
+    m_selection->setAccessibleName(u"What is selected"_s);
+    m_heading = m_summary->addSection({});
+    m_heading->setRuled(false);
+    m_filter = m_summary->addSection(u"Filtered"_s);
+    m_levers = m_summary->addSection(u"What would help"_s);
+    m_schedule = m_summary->addSection(u"Schedule"_s);
+    m_bubble = m_summary->addSection(u"Bubble ratio"_s);
+    m_devices = m_summary->addSection(u"Devices"_s);
+    m_gaps = new GapSections(m_summary, m_selection->gapSection());
+    m_memory = m_summary->addSection(u"Memory"_s);
+    m_communication = m_summary->addSection(u"Communication"_s);
+    m_training = m_summary->addSection(u"Training"_s);
+    m_summary->finish();
+    connect(m_gaps, &GapSections::selectedChanged, this, [this] {
+        m_selection->refresh();
+        emit selectionShown(anySelected());
+    });
+    makeCopyable(this, [this] { return table(); });
     setRun(nullptr, nullptr);
 }
 
-void SidePanel::setRun(std::shared_ptr<const Run> run, std::shared_ptr<const RunReport> figures)
+void SidePanel::setRun(std::shared_ptr<const Run> run, std::shared_ptr<const RunReport> figures, bool acts,
+                       const QString& heading)
 {
+    if (run != m_run) m_everyRank = false;
     m_run = std::move(run);
     m_figures = std::move(figures);
     m_stepFigures.reset();
     m_filterNote.clear();
-    m_selected = noSpan;
-    m_aggregation = {};
+    m_acts = acts;
     const bool shown = m_run && m_figures && m_run->timeline;
     m_units = shown ? Units{m_run->timeline->timeUnit(), m_run->timeline->memoryUnit()} : Units{};
     for (PanelSection* section :
-         {m_levers, m_schedule, m_bubble, m_devices, m_memory, m_communication, m_training, m_selection}) {
+         {m_heading, m_levers, m_schedule, m_bubble, m_devices, m_memory, m_communication, m_training}) {
         section->clear();
         section->setVisible(shown);
     }
+    m_heading->setVisible(shown && !heading.isEmpty());
+    if (!heading.isEmpty()) m_heading->addText(heading, "value");
     m_headline.clear();
-    m_slack.reset();
+    m_selection->setRun(shown ? m_run : nullptr, shown ? m_figures : nullptr);
+    m_gaps->setActs(acts);
     m_gaps->setReport(shown ? m_run->timeline : nullptr, shown ? m_figures : nullptr, levers());
     pairMeasure();
     fillFilter();
     if (!shown) return;
     fillFigures();
     fillTraining();
-    fillSelection();
+}
+
+void SidePanel::setTheme(const Theme& theme)
+{
+    m_summary->setTheme(theme);
+    m_selection->setTheme(theme);
+}
+
+QString SidePanel::plainText() const { return m_summary->plainText() + u"\n\n"_s + m_selection->plainText(); }
+
+TableText SidePanel::table() const
+{
+    return currentWidget() == m_selection ? m_selection->table() : m_summary->table();
+}
+
+void SidePanel::setSelection(SpanId span)
+{
+    m_selection->setSelection(span);
+    emit selectionShown(anySelected());
 }
 
 void SidePanel::fillFigures()
@@ -117,9 +128,7 @@ void SidePanel::fillFilter()
     m_filter->setVisible(filtered());
     if (!filtered()) return;
     m_filter->addText(m_filterNote, "value");
-    auto* button = new QPushButton(u"Show the whole step"_s);
-    button->setObjectName(u"link"_s);
-    button->setToolTip(u"Clears the selected range (Esc in the timeline)"_s);
+    auto* button = new LinkButton(u"Show the whole step"_s, u"Clears the selected range (Esc in the timeline)"_s);
     connect(button, &QPushButton::clicked, this, &SidePanel::unfilterAsked, Qt::QueuedConnection);
     m_filter->addWidget(button);
 }
@@ -157,33 +166,6 @@ void SidePanel::setMeasure(std::shared_ptr<const FigureMeasure> measure, bool wi
     fillTraining();
 }
 
-void SidePanel::setSelection(SpanId span)
-{
-    m_selected = span;
-    fillSelection();
-    if (span == noSpan) return;
-    // Laid out first, then scrolled to.
-    QTimer::singleShot(40, m_selection, [this] { ensureWidgetVisible(m_selection, 0, 12); });
-}
-
-void SidePanel::setSlack(std::shared_ptr<const std::vector<Nanos>> slack)
-{
-    m_slack = std::move(slack);
-    if (m_selected != noSpan) fillSelection();
-}
-
-void SidePanel::showGap()
-{
-    QTimer::singleShot(40, this,
-                       [this] { ensureWidgetVisible(const_cast<PanelSection*>(m_gaps->selectedSection()), 0, 12); });
-}
-
-void SidePanel::setAggregation(const Aggregation& aggregation)
-{
-    m_aggregation = aggregation;
-    fillSelection();
-}
-
 void SidePanel::setBudget(std::optional<Bytes> budget)
 {
     m_budget = budget;
@@ -200,7 +182,7 @@ bool warmsUp(const RunInfo& info) { return info.state == RunState::Recording && 
 
 void SidePanel::fillLevers()
 {
-    const bool shown = !filtered() && m_figures->levers && m_figures->noOps.empty();
+    const bool shown = m_acts && !filtered() && m_figures->levers && m_figures->noOps.empty();
     m_levers->setVisible(shown);
     if (!shown) return;
     if (warmsUp(m_run->info)) {
@@ -301,38 +283,88 @@ void SidePanel::fillBubble()
     m_bubble->setFigure(u"bubble_fraction"_s, m_headline);
     if (const std::string& note = figure("bubble_fraction").note; !note.empty())
         m_bubble->addText(wholeQuantities(sentence(note)), "faint");
+    addRankRows();
+}
+
+// Of many ranks those with the same share, one after the other, are one row; of many rows the idlest are shown, and the
+// others on demand.
+void SidePanel::addRankRows()
+{
+    const BubbleReport& report = m_figures->bubbles;
     const double window = std::max<double>(1, static_cast<double>(report.makespan()));
-    const std::vector<std::size_t> rows = idlestRanks(report);
-    for (const std::size_t r : rows) {
-        const RankBubbles& rank = report.ranks[r];
-        std::array<double, paintCount> shares{};
-        for (std::size_t k = 0; k < allKinds().size(); ++k)
-            shares[static_cast<std::size_t>(paintOf(static_cast<OpKind>(k)))] +=
-                static_cast<double>(rank.busyByKind[k]) / window;
-        std::vector<ShareBar::Part> parts;
-        for (std::size_t p = 0; p < paintCount; ++p)
-            if (shares[p] > 0) parts.push_back({static_cast<Paint>(p), shares[p]});
-        if (rank.apart > 0) parts.push_back({Paint::Optimizer, static_cast<double>(rank.apart) / window});
-        auto* bar = new ShareBar;
-        bar->setParts(std::move(parts));
-        const QString idle = percentText(static_cast<double>(rank.idle) / window, 0);
-        m_bubble->addBar(u"Rank %1"_s.arg(r), bar, idle,
-                         u"%1 busy, %2 idle of %3\nIdle: not busy and not in the optimizer or a collective."_s.arg(
-                             durationText(rank.busy, m_units), durationText(rank.idle, m_units),
-                             durationText(report.makespan(), m_units)));
-        m_bubble->setFigure(u"by_rank.%1.idle"_s.arg(r), idle);
-        if (const FigureMeasure* m = measure(); m != nullptr && r < m->figures().bubbles.ranks.size()) {
-            const BubbleReport& before = m->figures().bubbles;
-            const double then =
-                static_cast<double>(before.ranks[r].idle) / std::max<double>(1, static_cast<double>(before.makespan()));
-            m->tell(*m_bubble, m->share(static_cast<double>(rank.idle) / window, then, 0));
-        }
+    const auto shown = [&](std::size_t rank) {
+        return percentText(static_cast<double>(report.ranks[rank].idle) / window, 0);
+    };
+    struct Rows {
+        std::size_t first, last;
+    };
+    const bool many = report.ranks.size() > mostRankRows;
+    std::vector<Rows> rows;
+    for (std::size_t r = 0; r < report.ranks.size(); ++r)
+        if (many && !m_everyRank && !rows.empty() && shown(rows.back().last) == shown(r))
+            rows.back().last = r;
+        else
+            rows.push_back({r, r});
+    const std::size_t all = rows.size();
+    const auto idleOf = [&](const Rows& row) { return report.ranks[row.first].idle; };
+    if (many && !m_everyRank && all > mostRankRows) {
+        std::stable_sort(rows.begin(), rows.end(), [&](const Rows& a, const Rows& b) { return idleOf(a) > idleOf(b); });
+        rows.resize(mostRankRows);
+        std::sort(rows.begin(), rows.end(), [](const Rows& a, const Rows& b) { return a.first < b.first; });
     }
-    if (rows.size() < report.ranks.size())
+    for (const Rows& row : rows) addRankRow(row.first, row.last);
+    if (!many) return;
+    const bool summed = all < report.ranks.size();
+    const QString what = m_everyRank                   ? u"Fewer rows"_s
+                         : rows.size() < all || summed ? u"Each of the %L1 ranks…"_s.arg(report.ranks.size())
+                                                       : QString();
+    if (rows.size() < all)
         m_bubble->addText(
-            u"The %L1 ranks of %L2 that are idle longest. The gutter of the timeline has every rank."_s.arg(rows.size())
-                .arg(report.ranks.size()),
+            summed ? u"The ranks that are idle longest; neighbours with the same share are one row."_s
+                   : u"The %L1 ranks of %L2 that are idle longest."_s.arg(rows.size()).arg(report.ranks.size()),
             "faint");
+    if (what.isEmpty()) return;
+    auto* button = new LinkButton(what, u"The gutter of the timeline has every rank, too."_s);
+    connect(
+        button, &QPushButton::clicked, this,
+        [this] {
+            m_everyRank = !m_everyRank;
+            m_bubble->clear();
+            fillBubble();
+        },
+        Qt::QueuedConnection);
+    m_bubble->addWidget(button);
+}
+
+void SidePanel::addRankRow(std::size_t first, std::size_t last)
+{
+    const BubbleReport& report = m_figures->bubbles;
+    const double window = std::max<double>(1, static_cast<double>(report.makespan()));
+    const RankBubbles& rank = report.ranks[first];
+    std::array<double, paintCount> shares{};
+    for (std::size_t k = 0; k < allKinds().size(); ++k)
+        shares[static_cast<std::size_t>(paintOf(static_cast<OpKind>(k)))] +=
+            static_cast<double>(rank.busyByKind[k]) / window;
+    std::vector<ShareBar::Part> parts;
+    for (std::size_t p = 0; p < paintCount; ++p)
+        if (shares[p] > 0) parts.push_back({static_cast<Paint>(p), shares[p]});
+    if (rank.apart > 0) parts.push_back({Paint::Optimizer, static_cast<double>(rank.apart) / window});
+    auto* bar = new ShareBar;
+    bar->setParts(std::move(parts));
+    const QString idle = percentText(static_cast<double>(rank.idle) / window, 0);
+    const QString times = u"%1 busy, %2 idle of %3"_s.arg(
+        durationText(rank.busy, m_units), durationText(rank.idle, m_units), durationText(report.makespan(), m_units));
+    m_bubble->addBar(first == last ? u"Rank %1"_s.arg(first) : u"Ranks %1 to %2"_s.arg(first).arg(last), bar, idle,
+                     (first == last ? times : u"Rank %1: %2"_s.arg(first).arg(times)) +
+                         u"\nIdle: not busy and not in the optimizer or a collective."_s);
+    m_bubble->setFigure(u"by_rank.%1.idle"_s.arg(first), idle);
+    if (const FigureMeasure* m = measure();
+        first == last && m != nullptr && first < m->figures().bubbles.ranks.size()) {
+        const BubbleReport& before = m->figures().bubbles;
+        const double then =
+            static_cast<double>(before.ranks[first].idle) / std::max<double>(1, static_cast<double>(before.makespan()));
+        m->tell(*m_bubble, m->share(static_cast<double>(rank.idle) / window, then, 0));
+    }
 }
 
 void SidePanel::fillMemory()
@@ -364,9 +396,8 @@ void SidePanel::fillMemory()
                          u"Budget %1 minus the largest peak."_s.arg(bytesText(*m_budget, m_units)),
                          left < 0 ? document::Tone::Bad : document::Tone::Plain);
     }
-    auto* button = new QPushButton(m_budget ? u"Change the budget…"_s : u"Set a budget…"_s);
-    button->setObjectName(u"link"_s);
-    button->setToolTip(u"How much activation memory a rank may use"_s);
+    auto* button = new LinkButton(m_budget ? u"Change the budget…"_s : u"Set a budget…"_s,
+                                  u"How much activation memory a rank may use"_s);
     connect(button, &QPushButton::clicked, this, &SidePanel::budgetAsked);
     m_memory->addWidget(button);
 }

@@ -1,9 +1,12 @@
-// SidePanel: the figures of one step of a run: schedule, bubble ratio against 1F1B, by rank, idle by cause, memory,
-// communication, loss, and the selected op or range. Every figure has its definition as a tooltip. GUI thread only.
+// SidePanel: one step of a run in two columns, of which one is shown: the summary (schedule, bubble ratio against 1F1B, by
+// rank, idle by cause, memory, communication, loss) and what is selected. A selection leaves the summary as and where it
+// is. Every figure has its definition as a tooltip. GUI thread only.
 #pragma once
 
 #include <memory>
 #include <optional>
+
+#include <QStackedWidget>
 
 #include "traces/report/run_report.h"
 #include "widgets/numbers.h"
@@ -11,33 +14,41 @@
 #include "widgets/panel/gap_sections.h"
 #include "widgets/panel/section_column.h"
 #include "widgets/panel/section_rows.h"
-#include "widgets/timeline/aggregation.h"
+#include "widgets/panel/selection_column.h"
 
 namespace stagewright {
 
-class SidePanel : public SectionColumn {
+class SidePanel : public QStackedWidget {
     Q_OBJECT
 public:
     explicit SidePanel(QWidget* parent = nullptr);
 
-    void setRun(std::shared_ptr<const Run> run, std::shared_ptr<const RunReport> figures); // null: empty
+    // Null: empty. Without acts nothing of it can be done here: findings and gaps are no buttons, as beside other runs.
+    // A heading names the run where there are several.
+    void setRun(std::shared_ptr<const Run> run, std::shared_ptr<const RunReport> figures, bool acts = true,
+                const QString& heading = {});
+    SectionColumn* summary() { return m_summary; }
+    SelectionColumn* selection() { return m_selection; }
+    bool anySelected() const { return m_selection->selected() != noSpan || m_gaps->anySelected(); }
+    void setTheme(const Theme& theme);
+    QString plainText() const; // of both columns
+    std::vector<std::pair<QString, QString>> figures() const { return m_summary->figures(); }
+    TableText table() const; // of the column shown
     // Shows figures of a time range instead (reportIn), with a note; null: those of the step again.
     void setFilter(std::shared_ptr<const RunReport> figures, const QString& note = {});
     // The session's baseline: every figure of a step then shows its change against it. Null: none. A filter has no
     // changes. withinNoise: the change in time is within the variation between steps.
     void setMeasure(std::shared_ptr<const FigureMeasure> measure, bool withinNoise = false);
     bool filtered() const { return m_stepFigures != nullptr; }
-    void setSelection(SpanId span);                                 // noSpan: none
-    void setAggregation(const Aggregation& aggregation);            // of a range; empty: back to the span
-    void setSlack(std::shared_ptr<const std::vector<Nanos>> slack); // by span, < 0: unknown; null: not computed yet
+    void setSelection(SpanId span); // noSpan: none
     GapSections* gaps() { return m_gaps; }
-    void showGap(); // scrolls to the selected gap
     void setBudget(std::optional<Bytes> budget);
     std::optional<Bytes> budget() const { return m_budget; }
     QString headline() const { return m_headline; } // "15.0 %"
 
 signals:
-    void budgetAsked(); // the button in the section Memory
+    void selectionShown(bool any); // an op or gap is selected now, or none
+    void budgetAsked();            // the button in the section Memory
     void unfilterAsked();
     void leverAsked(const QString& lever);    // by its name: do what it says
     void spanAsked(stagewright::SpanId span); // shows it on the timeline
@@ -57,13 +68,9 @@ private:
     void fillDevices();
     void fillCommunication();
     void fillTraining();
-    void fillSelection();
-    void describeSpan(SpanId id);
-    void describeTies(SpanId id);
-    void describeLaunch(SpanId id);
-    void describeMemory(SpanId id);
-    void describeIdle(SpanId id);
-    std::shared_ptr<const LeverTable> levers() const // null: unknown, or of a range
+    void addRankRows();
+    void addRankRow(std::size_t first, std::size_t last); // ranks with the same figure
+    std::shared_ptr<const LeverTable> levers() const      // null: unknown, or of a range
     {
         return m_figures && m_figures->levers ? std::shared_ptr<const LeverTable>(m_figures, &*m_figures->levers)
                                               : nullptr;
@@ -80,23 +87,21 @@ private:
     bool m_withinNoise = false;
     PanelSection* m_filter;
     std::optional<Bytes> m_budget;
-    SpanId m_selected = noSpan;
-    Aggregation m_aggregation;
     Units m_units;
+    bool m_acts = true;
+    bool m_everyRank = false; // the reader asked for them
     QString m_headline;
     PanelSection* m_levers;
     PanelSection* m_schedule;
     PanelSection* m_bubble;
     GapSections* m_gaps;
-    std::shared_ptr<const std::vector<Nanos>> m_slack;
     PanelSection* m_memory;
     PanelSection* m_devices = nullptr;
     PanelSection* m_communication;
     PanelSection* m_training;
-    PanelSection* m_selection;
+    SectionColumn* m_summary;
+    SelectionColumn* m_selection;
+    PanelSection* m_heading;
 };
-
-// "I3 on rank 2": an op's name in the panel.
-QString opOnRank(const Timeline& timeline, SpanId span);
 
 } // namespace stagewright

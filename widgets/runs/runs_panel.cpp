@@ -258,6 +258,7 @@ void RunsPanel::setCurrent(const RunRef& ref)
     const QSignalBlocker blocker(m_tree->selectionModel());
     m_tree->setCurrentIndex(index);
     m_tree->selectionModel()->select(index, QItemSelectionModel::ClearAndSelect);
+    if (index.isValid()) m_tree->scrollTo(index);
     m_tree->viewport()->update();
 }
 

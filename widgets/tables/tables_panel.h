@@ -1,5 +1,6 @@
-// TablesPanel: the tables of a run's report (traces/report/tables.h), their names at the left, the one chosen at the
-// right. It knows no table by name. GUI thread only.
+// TablesPanel: the tables of a run's report (traces/report/tables.h), their names at the left by subject, with a field to
+// find one, and those that the run has not folded below; the one chosen at the right. It knows no table by name. GUI
+// thread only.
 #pragma once
 
 #include <memory>
@@ -11,8 +12,10 @@
 #include "widgets/numbers.h"
 #include "widgets/theme.h"
 
-class QListWidget;
+class QLineEdit;
 class QSplitter;
+class QTreeWidget;
+class QTreeWidgetItem;
 
 namespace stagewright {
 
@@ -28,8 +31,11 @@ public:
     void setTables(std::shared_ptr<const std::vector<ReportTable>> tables, const Units& units);
     void setWorking();                // they are being computed
     void choose(const QString& name); // as in analyses.def; nothing where there is none
-    int firstWithRows() const;        // row of names(); 0 where none has
-    QListWidget* names() { return m_names; }
+    int firstWithRows() const;        // as chosen(); 0 where none has
+    QTreeWidget* names() { return m_names; }
+    QLineEdit* filter() { return m_filter; }
+    void setChosen(int table);
+    int chosen() const; // index of the one shown among allAnalyses(); −1: none
     SectionView* section() { return m_section; }
     FigureTable* table();     // of the one chosen; null: it is unknown, or none is there
     PlotWidget* plot();       // of its course, above it; null: none
@@ -41,12 +47,16 @@ signals:
     void marksChosen(const stagewright::document::Marks& marks);
 
 private:
-    void showTable(int row);
+    void list();   // names by subject
+    void narrow(); // to what is typed
+    void showTable(int table);
     void showSection(const document::Section& section);
     void say(const QString& line); // instead of a table
 
     QSplitter* m_parts;
-    QListWidget* m_names;
+    QLineEdit* m_filter;
+    QTreeWidget* m_names;
+    std::vector<QTreeWidgetItem*> m_items; // by table
     QWidget* m_page;
     SectionView* m_section = nullptr;
     const Theme* m_theme = &Theme::light();

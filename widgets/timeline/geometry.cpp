@@ -124,6 +124,17 @@ RowPlace placeOf(const RowItem& item, const RowMetrics& metrics, double y)
         if (item.device)
             place.lanePitch = std::round(std::clamp(deviceRoom / item.lanes, leastDeviceLane, mostDeviceLane) *
                                          std::clamp(metrics.height / 48, 0.5, 1.5));
+        if (std::find(item.thin.begin(), item.thin.end(), true) != item.thin.end() &&
+            place.lanePitch > RowPlace::foldedLane) {
+            place.thins = item.thin;
+            double top = 0;
+            for (int lane = 0; lane < item.lanes; ++lane) {
+                const bool again = lane > 0 && item.thin[static_cast<std::size_t>(lane)] && item.joins(lane);
+                place.laneTops.push_back(again ? place.laneTops.back() : top);
+                if (!again) top += place.laneHeight(lane);
+            }
+            place.laneTops.push_back(top);
+        }
     }
     place.device = item.device;
     if (item.device && item.kind == RowKind::Rank) place.height = std::min(place.height, deviceBar);

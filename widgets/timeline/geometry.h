@@ -83,10 +83,20 @@ struct RowPlace {
     int firstLane = 0; // of PanelRank::lanes …
     int lanes = 0;     // … so many sub-lanes under that
     double lanePitch = 0;
-    bool device = false; // as in RowItem
+    std::vector<double> laneTops; // of each lane below lanesTop(), and their end, where streams are folded; else empty
+    bool device = false;          // as in RowItem
     double lanesTop() const { return top + height + (track > 0 ? trackGap + track : 0) + (lanes > 0 ? 2 : 0); }
-    double bottom() const { return lanesTop() + lanes * lanePitch; }
-    int firstPosition = 0; // as in RowItem
+    double laneTop(int lane) const
+    {
+        return laneTops.empty() ? lane * lanePitch : laneTops[static_cast<std::size_t>(lane)];
+    }
+    // Lanes of a folded stream lie over each other.
+    bool thin(int lane) const { return !thins.empty() && thins[static_cast<std::size_t>(lane)]; }
+    double laneHeight(int lane) const { return thin(lane) ? foldedLane : lanePitch; }
+    double bottom() const { return lanesTop() + laneTop(lanes); }
+    std::vector<bool> thins;                // lanes of folded streams; empty: none
+    static constexpr double foldedLane = 6; // with the gap below it
+    int firstPosition = 0;                  // as in RowItem
     int lastPosition = 0;
 };
 struct PanelPlace {

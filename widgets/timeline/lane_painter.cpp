@@ -225,11 +225,12 @@ void paintSublanes(QPainter& painter, const TimelineScene& scene, int row, const
     LaneColumns columns;
     for (int i = 0; i < place.lanes; ++i) {
         const PanelLane& lane = rank.lanes[static_cast<std::size_t>(place.firstLane + i)];
-        const double y = std::round((top + i * place.lanePitch) * ratio) / ratio;
+        const double y = std::round((top + place.laneTop(i)) * ratio) / ratio;
         const double height =
-            std::max(1 / ratio, std::round((place.lanePitch - (place.lanePitch > 6 ? 2 : 1)) * ratio) / ratio);
+            std::max(1 / ratio, std::round((place.laneHeight(i) - (place.laneHeight(i) > 6 ? 2 : 1)) * ratio) / ratio);
         if (y > scene.size.height() || y + height < rulerHeight) continue;
-        painter.fillRect(QRectF(left, y, right - left, height), theme.track);
+        const bool over = i > 0 && place.laneTop(i) == place.laneTop(i - 1); // of a folded stream
+        if (!over) painter.fillRect(QRectF(left, y, right - left, height), theme.track);
         rasterLane(lane.data, device, options, columns);
         const LaneLook look = lane.data.look();
         Inks inks = inksOf(theme, look);

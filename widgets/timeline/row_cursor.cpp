@@ -1,6 +1,7 @@
 #include "widgets/timeline/row_cursor.h"
 
 #include <algorithm>
+#include <functional>
 #include <set>
 
 #include "widgets/literals.h"
@@ -10,7 +11,31 @@
 namespace stagewright {
 namespace {
 
+constexpr double foldWidth = 20; // of the room of the triangles
+
 bool isRow(const TimelineScene& scene, int row) { return row >= 0 && row < static_cast<int>(scene.rows.rows.size()); }
+
+// What a click at a triangle does to the settings of rows; empty: none is there.
+std::function<RowSettings(RowSettings)> foldAt(const TimelineScene& scene, QPointF at)
+{
+    const int row = scene.rowUnder(at.y());
+    if (at.x() >= foldWidth || !isRow(scene, row) || scene.place(row).kind == RowKind::Group) return {};
+    const RowPlace& place = scene.place(row);
+    const PanelRank& rank = scene.rankOf(place);
+    const double below = at.y() - scene.rowTop(row) - (place.lanesTop() - place.top);
+    if (place.lanes == 0 || below < 0)
+        return [number = rank.rank](RowSettings rows) {
+            if (rows.collapsed.erase(number) == 0) rows.collapsed.insert(number);
+            return rows;
+        };
+    int lane = 0;
+    while (lane + 1 < place.lanes && place.laneTop(lane + 1) <= below) ++lane;
+    return [stream = std::pair(rank.rank, streamName(rank.lanes[static_cast<std::size_t>(place.firstLane + lane)]))](
+               RowSettings rows) {
+        if (rows.thinStreams.erase(stream) == 0) rows.thinStreams.insert(stream);
+        return rows;
+    };
+}
 
 } // namespace
 
@@ -92,11 +117,15 @@ std::optional<OverlayHit> RowCursor::hit(const OverlayPress& press)
 {
     if (press.button != Qt::LeftButton || press.at.x() >= gutterFor(view()->width()) - 12) return std::nullopt;
     OverlayHit hit;
+    if (foldAt(view()->scene(), press.at)) hit.cursor = Qt::PointingHandCursor;
     hit.click = [this, at = press.at] {
         const TimelineScene& scene = view()->scene();
         const int row = scene.rowUnder(at.y());
         set(row);
-        if (row >= 0 && scene.place(row).kind == RowKind::Group) toggleGroup(state(), scene, row);
+        if (row >= 0 && scene.place(row).kind == RowKind::Group)
+            toggleGroup(state(), scene, row);
+        else if (const auto settings = foldAt(scene, at))
+            state().setRows(settings(state().rows()));
     };
     return hit;
 }

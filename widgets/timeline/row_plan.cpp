@@ -199,6 +199,12 @@ RowItem itemOf(int panel, int rankIndex, int group, const PanelRank& rank, bool 
         const int work = rank.workLanes(), all = static_cast<int>(rank.lanes.size());
         item.firstLane = settings.lanes ? 0 : work;
         item.lanes = (settings.waits ? all : work) - item.firstLane;
+        if (settings.thinStreams.lower_bound({rank.rank, {}}) != settings.thinStreams.lower_bound({rank.rank + 1, {}}))
+            for (int lane = 0; lane < item.lanes; ++lane) {
+                const auto at = static_cast<std::size_t>(item.firstLane + lane);
+                item.thin.push_back(settings.thinStreams.count({rank.rank, streamName(rank.lanes[at])}) != 0);
+                item.joined.push_back(lane > 0 && streamName(rank.lanes[at]) == streamName(rank.lanes[at - 1]));
+            }
     }
     item.device = !hasOps && (!rank.lanes.empty() || rank.device.isOverview());
     if (item.device && rank.communication.empty()) item.track = false;
@@ -206,6 +212,8 @@ RowItem itemOf(int panel, int rankIndex, int group, const PanelRank& rank, bool 
 }
 
 } // namespace
+
+std::string streamName(const PanelLane& lane) { return std::to_string(static_cast<int>(lane.lane)) + ' ' + lane.track; }
 
 bool canGroup(const TimelinePanel& panel, Grouping grouping)
 {

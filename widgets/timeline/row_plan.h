@@ -5,12 +5,15 @@
 #include <cstdint>
 #include <memory>
 #include <set>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include <QString>
 
 namespace stagewright {
 
+struct PanelLane;
 struct TimelinePanel;
 
 // How many ranks are grouped into few rows. Automatic: as Replica if a panel has several replicas of up to 32 ranks, as
@@ -40,12 +43,13 @@ struct RowSettings {
     Grouping grouping = Grouping::Automatic;
     int groupSize = 0; // ranks per group, for Count; 0: the smallest of 8, 32, 128 … that gives at most 32 groups
     GroupLook look = GroupLook::Kinds;
-    std::set<int> pinned;    // kept at the top, above the scrolling rows
-    std::set<int> collapsed; // a thin row of utilisation, without a track
-    std::set<int> trackless; // without their communication track
-    std::set<int> expanded;  // groups shown rank by rank, by the first rank of each
-    bool lanes = true;       // kernels, copies and other work in thin rows under their rank
-    bool waits = false;      // and what the rank waited for
+    std::set<int> pinned;                              // kept at the top, above the scrolling rows
+    std::set<int> collapsed;                           // a thin row of utilisation, without a track
+    std::set<int> trackless;                           // without their communication track
+    std::set<std::pair<int, std::string>> thinStreams; // by rank and streamName(): folded to a thin line
+    std::set<int> expanded;                            // groups shown rank by rank, by the first rank of each
+    bool lanes = true;                                 // kernels, copies and other work in thin rows under their rank
+    bool waits = false;                                // and what the rank waited for
     bool operator==(const RowSettings&) const = default;
 };
 
@@ -74,10 +78,13 @@ struct RowItem {
     int rankIndex = 0; // index into TimelinePanel::ranks; of a group the first of its ranks
     int group = -1;    // index into RowPlan::groups[panel]: the group itself, or the rank's group; −1: none
     bool pinned = false;
-    bool track = true;   // with its communication track
-    bool device = false; // no ops are known: its lanes are what it shows, the bar above sums them up
-    int firstLane = 0;   // of PanelRank::lanes …
-    int lanes = 0;       // … number of lanes below it
+    bool track = true;        // with its communication track
+    bool device = false;      // no ops are known: its lanes are what it shows, the bar above sums them up
+    int firstLane = 0;        // of PanelRank::lanes …
+    int lanes = 0;            // … number of lanes below it
+    std::vector<bool> thin;   // which of them are of folded streams; empty: none
+    std::vector<bool> joined; // which of them show the stream of the lane before; as long as thin
+    bool joins(int lane) const { return joined[static_cast<std::size_t>(lane)]; }
     int firstPosition = 0;
     int lastPosition = 0; // inclusive; of a group: all of its ranks
 };
@@ -99,6 +106,8 @@ bool canGroup(const TimelinePanel& panel, Grouping grouping);
 RowPlan planRows(const std::vector<std::shared_ptr<const TimelinePanel>>& panels, const RowSettings& settings);
 // One row per rank, without settings.
 RowPlan plainPlan(const std::vector<int>& ranksByPanel);
+// What tells the stream of a lane from others of its rank: several lanes may show one stream, each below the other.
+std::string streamName(const PanelLane& lane);
 // The default group size of Count for this number of ranks.
 int suitableGroupSize(int ranks);
 

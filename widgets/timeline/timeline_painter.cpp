@@ -224,6 +224,7 @@ void paintGrid(const Frame& f)
 // A triangle: right where the row is folded, down where it is open.
 void paintFold(const Frame& f, QPointF centre, bool open)
 {
+    if (!f.scene.showFolds) return;
     QPainterPath path;
     path.moveTo(centre + (open ? QPointF(-3.5, -2) : QPointF(-2, -3.5)));
     path.lineTo(centre + (open ? QPointF(3.5, -2) : QPointF(-2, 3.5)));
@@ -271,15 +272,21 @@ void paintGutterLanes(const Frame& f, const RowPlace& row, double top)
     const Gutter gutter(f.scene.size.width());
     const QFontMetricsF metrics(f.p.font());
     double free = -1;
+    for (int i = 0; i < row.lanes; ++i)
+        if (i == 0 || streamName(lanes[static_cast<std::size_t>(row.firstLane + i)]) !=
+                          streamName(lanes[static_cast<std::size_t>(row.firstLane + i - 1)]))
+            if (row.laneHeight(i) >= RowPlace::foldedLane)
+                paintFold(f, QPointF(12, top + row.lanesTop() - row.top + row.laneTop(i) + row.laneHeight(i) / 2 - 1),
+                          !row.thin(i));
     for (int i = 0; i < row.lanes; ++i) {
         const auto at = static_cast<std::size_t>(row.firstLane + i);
         if (i > 0 && lanes[at].lane == lanes[at - 1].lane && (!row.device || lanes[at].track == lanes[at - 1].track))
             continue;
-        const double y = top + row.lanesTop() - row.top + i * row.lanePitch;
-        if (y < free || (row.lanes - i) * row.lanePitch < 9) continue;
+        const double y = top + row.lanesTop() - row.top + row.laneTop(i);
+        if (y < free || row.laneTop(row.lanes) - row.laneTop(i) < 9 || row.thin(i)) continue;
         free = y + 11;
         QString text = qtText(traitsOf(lanes[at].lane).gutter);
-        const double room = gutter.right - gutter.left;
+        const double room = gutter.right - gutter.left - 2; // right of the triangle
         if (row.device && !lanes[at].track.empty() && !isBesideLane(lanes[at].lane)) {
             const auto busy = gpuBusyAt(f.scene.rankOf(row), at);
             const QString share = busy ? u"  "_s + busyText(*busy, 0) : QString();
@@ -318,8 +325,17 @@ void paintGutterRow(const Frame& f, int index, double top)
         paintFold(f, QPointF(8, middle), false);
         return;
     }
-    if (height < 11) return;
+    if (height < 11) { // as many names as fit below each other
+        p.setFont(fontOf(FontRole::Small));
+        p.setPen(f.theme.secondary);
+        p.drawText(QPointF(gutter.left, middle + 4), rank.title);
+        return;
+    }
     const bool twoLines = height >= 32;
+    if (index >= f.scene.rows.pinned)
+        paintFold(f, QPointF(8, middle), true);
+    else if (twoLines) // below the pin
+        paintFold(f, QPointF(8, middle + 9), true);
     p.setFont(fontOf(height >= 16 ? FontRole::Rank : FontRole::Small));
     p.setPen(f.theme.text);
     const bool badge = index < f.scene.rows.pinned && f.scene.panels.size() > 1; // of which run
@@ -419,7 +435,8 @@ void paintRows(const Frame& f, const std::vector<int>& rows, const QRectF& part,
         const double top = f.scene.rowTop(row);
         if (top < free) continue;
         paintGutterRow(f, row, top);
-        free = top + std::min(f.scene.place(row).height, 11.0);
+        const double height = f.scene.place(row).height;
+        free = top + (f.scene.place(row).kind == RowKind::Rank && height < 11 ? 12 : std::min(height, 11.0));
     }
     f.p.restore();
 }

@@ -27,6 +27,7 @@ struct TimelineScene {
     double scroll = 0; // px of the rows scrolled off
     QString title = u"Timeline"_s;
     bool smallLabels = false; // if normal labels don't fit, in narrow pictures, which can't be zoomed
+    bool showFolds = true;    // triangles that fold rows; not in pictures, where nothing can be folded
     bool showCritical = true;
     bool showCommunication = true;
     GroupLook groupLook = GroupLook::Kinds;

@@ -1,6 +1,7 @@
 #include "widgets/timeline/timeline_panel.h"
 
 #include <algorithm>
+#include <limits>
 #include <set>
 
 #include <QCoreApplication>
@@ -379,7 +380,9 @@ std::shared_ptr<const TimelinePanel> makePanel(std::shared_ptr<const Timeline> t
         busy += rankBusy;
         Nanos window = panel->duration - panel->lead;
         if (panel->bubbles) window = panel->bubbles->makespan();
-        row.busyFraction = window > 0 ? static_cast<double>(rankBusy) / static_cast<double>(window) : 0;
+        row.busyFraction = options.hangs ? std::numeric_limits<double>::quiet_NaN()
+                           : window > 0  ? static_cast<double>(rankBusy) / static_cast<double>(window)
+                                         : 0;
         row.activations = memorySeries(t, rank, options.step);
         panel->peak = std::max(panel->peak, row.activations.peak);
         panel->sliceCount += static_cast<std::int64_t>(row.compute.size());

@@ -85,6 +85,7 @@ struct PanelOptions {
     int lastStep = -1;                             // … inclusive; −1: to the run's last
     // kernels and copies by class and ranges by name, in a run with ops, too
     bool kernelsByClass = false;
+    bool hangs = false;                           // an order that can't run to its end: busy shares are unknown
     std::vector<RankPlace> places = {};           // by rank; empty: unknown
     std::optional<PanelAxis> axis = std::nullopt; // every span is shown on it, and `step` is analysed
 };

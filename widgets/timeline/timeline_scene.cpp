@@ -104,7 +104,8 @@ Found laneOf(const PanelRank& rank, const RowPlace& row, SpanId span)
     for (int i = 0; i < row.lanes; ++i) {
         const LaneData& lane = rank.lanes[static_cast<std::size_t>(row.firstLane + i)].data;
         if (lane.sliceOf(span) < lane.size())
-            return {&lane, row.lanesTop() - row.top + i * row.lanePitch, row.lanePitch - (row.lanePitch > 6 ? 2 : 1)};
+            return {&lane, row.lanesTop() - row.top + row.laneTop(i),
+                    row.laneHeight(i) - (row.laneHeight(i) > 6 ? 2 : 1)};
     }
     return {};
 }
@@ -174,9 +175,16 @@ SpanRef TimelineScene::spanAt(QPointF point) const
     const double inside = point.y() - rowTop(row);
     const LaneData* lane = &rank.compute;
     if (at0.lanes > 0 && inside >= at0.lanesTop() - at0.top) {
-        const int index =
-            std::min(at0.lanes - 1, static_cast<int>((inside - (at0.lanesTop() - at0.top)) / at0.lanePitch));
-        lane = &rank.lanes[static_cast<std::size_t>(at0.firstLane + index)].data;
+        const Nanos t = axis.toTime(point.x());
+        lane = nullptr;
+        for (int i = 0; i < at0.lanes; ++i) { // of lanes over each other the one with work there
+            const double y = inside - (at0.lanesTop() - at0.top) - at0.laneTop(i);
+            if (y < 0 || (y >= at0.laneHeight(i) && i + 1 < at0.lanes)) continue;
+            const LaneData& data = rank.lanes[static_cast<std::size_t>(at0.firstLane + i)].data;
+            const std::size_t next = data.firstEndingAfter(t);
+            if (lane == nullptr || (next < data.slices().size() && data.slices()[next].begin() <= t)) lane = &data;
+        }
+        if (lane == nullptr) return {};
     } else if (inside >= at0.height) {
         const double track = inside - at0.height - at0.trackGap;
         if (track < 0 || at0.track <= 0 || rank.communication.empty()) return {};

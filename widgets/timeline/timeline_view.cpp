@@ -404,20 +404,24 @@ void TimelineView::paintTo(QPainter& painter, const QRectF& rect, const Theme& t
 {
     TimelineScene scene = sceneFor(rect.size());
     if (rect.width() < narrowView && !scene.rows.rows.empty()) {
-        const auto rows = static_cast<double>(scene.rows.rows.size());
         const auto plan = m_plan ? m_plan : std::make_shared<const RowPlan>();
-        double pitch = 57;                        // of rows at their preferred height
-        for (int tries = 0; tries < 3; ++tries) { // headers and gaps between runs take theirs
+        const auto laidOut = [&](double pitch) {
             RowMetrics metrics = rowMetrics(std::max(2.0, pitch * 0.86), false);
             metrics.gap = std::max(0.0, pitch - metrics.height);
-            scene.rows = layoutRows(plan, metrics, scene.panels.size() > 1);
-            const double over = scene.rows.height - (rect.height() - rulerHeight);
-            if (over <= 0) break;
-            pitch = std::max(2.5, pitch - over / rows - 0.01);
+            return layoutRows(plan, metrics, scene.panels.size() > 1);
+        };
+        // The largest that fits: headers, gaps and lanes, which thin rows are without, take theirs.
+        double fits = 2.5, most = 57; // of rows at their preferred height
+        const double room = rect.height() - rulerHeight;
+        for (int tries = 0; tries < 12; ++tries) {
+            const double pitch = tries == 0 ? most : (fits + most) / 2;
+            (laidOut(pitch).height <= room ? fits : most) = pitch;
         }
+        scene.rows = laidOut(fits);
         scene.scroll = 0;
         scene.smallLabels = true;
     }
+    scene.showFolds = false;
     if (!marks.hover) {
         scene.hoverTime.reset();
         scene.microbatch = {};

@@ -10,7 +10,7 @@
 #include "schedules/model/kinds.h"
 #include "widgets/literals.h"
 #include "widgets/numbers.h"
-#include "widgets/panel/side_panel.h"
+#include "widgets/panel/selection_column.h"
 #include "widgets/plot/plot_widget.h"
 #include "widgets/tools/tool_form.h"
 

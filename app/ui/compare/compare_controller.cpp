@@ -21,6 +21,8 @@
 #include "widgets/literals.h"
 #include "widgets/memory/memory_view.h"
 #include "widgets/panel/figure_measure.h"
+#include "widgets/panel/inspector.h"
+#include "widgets/panel/section_column.h"
 #include "widgets/panel/side_panel.h"
 #include "widgets/runs/runs_panel.h"
 #include "widgets/style.h"
@@ -134,17 +136,25 @@ CompareController::CompareController(Workspace& workspace)
     workspace.room().panelColumn()->insertWidget(0, m_strip);
     m_strip->hide();
     m_panel->setAccessibleName(u"What differs"_s);
+    buildInvitation();
     connect(&workspace.shown(), &Shown::modeChanging, this, [this] {
-        if (m_workspace.shown().mode() == Shown::Mode::Compare)
-            m_workspace.room().panels()->setCurrentWidget(m_panel);
-        else
-            m_difference->setShows({}); // what tools draw beside a run is simulated: it has no noise
+        Inspector* inspector = m_workspace.room().inspector();
+        const bool comparing = m_workspace.shown().mode() == Shown::Mode::Compare;
+        if (comparing) inspector->setTool({}, nullptr);
+        if (std::exchange(m_comparingShown, comparing) != comparing) {
+            inspector->setPage(Inspector::Tab::Compare, comparing ? static_cast<QWidget*>(m_panel) : m_invitation);
+            inspector->open(comparing ? Inspector::Tab::Compare : Inspector::Tab::Summary);
+        }
+        if (!comparing) m_difference->setShows({}); // what tools draw beside a run is simulated: it has no noise
     });
     connect(&workspace.shown(), &Shown::timesRefreshed, this, [this] {
         const Shown& now = m_workspace.shown();
         if (now.mode() == Shown::Mode::Compare && now.view() && now.other())
             m_panel->setComparison(now.view()->run, now.other()->run, now.comparison());
+        m_side.reset(); // in other units
+        showSide();
     });
+    connect(&workspace.shown(), &Shown::selectionShown, this, &CompareController::showSide);
     connect(&workspace, &Workspace::themeChanged, this, [this] { m_panel->setTheme(m_workspace.theme()); });
     connect(&workspace, &Workspace::actionsRefreshed, this, [this] {
         const bool comparing = m_workspace.shown().mode() == Shown::Mode::Compare;
@@ -203,7 +213,47 @@ CompareController::CompareController(Workspace& workspace)
     refresh();
 }
 
-FeatureParts CompareController::parts() { return {.panels = {m_panel}}; }
+FeatureParts CompareController::parts() { return {.panels = {m_panel, m_invitation}}; }
+
+// The tab Compare while one run is shown.
+void CompareController::buildInvitation()
+{
+    m_invitation = new SectionColumn(m_workspace.room().panels());
+    m_invitation->setAccessibleName(u"Compare"_s);
+    PanelSection* section = m_invitation->addSection(u"Compare"_s);
+    section->addText(u"One run is shown. Beside another one, this tab says what differs and why."_s);
+    for (const auto& [id, text] : {std::pair{"compare", u"Compare with another run…"_s},
+                                   {"setBaseline", u"Measure every run against this one"_s}}) {
+        QAction* action = m_workspace.actions()[id];
+        auto* button = new LinkButton(text, action->toolTip());
+        connect(button, &QPushButton::clicked, action, &QAction::trigger, Qt::QueuedConnection);
+        connect(action, &QAction::changed, button, [button, action] { button->setEnabled(action->isEnabled()); });
+        button->setEnabled(action->isEnabled());
+        section->addWidget(button);
+    }
+    section->addText(u"Ctrl+click a run in the list compares it, too."_s, "faint");
+    m_invitation->finish();
+    m_workspace.room().inspector()->setPage(Inspector::Tab::Compare, m_invitation);
+}
+
+// Summary and Selection in a comparison: of A, or of the run whose op is selected.
+void CompareController::showSide()
+{
+    const Shown& now = m_workspace.shown();
+    if (now.mode() != Shown::Mode::Compare || m_views.empty()) return;
+    const SpanRef selected = m_workspace.viewState()->selected();
+    const auto of = selected.valid() && static_cast<std::size_t>(selected.panel) < m_views.size()
+                        ? static_cast<std::size_t>(selected.panel)
+                        : 0;
+    const RunView& view = *m_views[of];
+    SidePanel* side = m_workspace.views().side;
+    const QString name = distinctTitles(m_views)[static_cast<qsizetype>(of)];
+    if (m_side != m_views[of]) {
+        m_side = m_views[of];
+        side->setRun(view.run, view.figures, false, u"%1: %2"_s.arg(QChar(static_cast<char16_t>(u'A' + of))).arg(name));
+    }
+    side->setSelection(selected.valid() ? selected.span : noSpan);
+}
 
 void CompareController::show(const std::vector<RunRef>& refs, int step)
 {
@@ -378,6 +428,8 @@ void CompareController::present(bool fit)
         m_workspace.viewState()->fitAll();
         m_workspace.viewState()->clearHistory();
     }
+    m_side.reset();
+    showSide();
     m_workspace.shown().ready();
 }
 
@@ -441,11 +493,19 @@ void CompareController::choose()
     const RunRef shown = m_workspace.shown().ref();
     const auto place = std::find(refs.begin(), refs.end(), shown);
     const int at = place == refs.end() ? 0 : static_cast<int>(place - refs.begin());
-    boxes[0]->setCurrentIndex(at);
-    boxes[1]->setCurrentIndex(at + 1 < static_cast<int>(refs.size()) ? at + 1 : (at == 0 ? 1 : at - 1));
+    // What is shown and its neighbour, the older of them first.
+    int first = at, second = at + 1 < static_cast<int>(refs.size()) ? at + 1 : (at == 0 ? 1 : at - 1);
+    const auto madeAt = [&](int place) {
+        const RunInfo* info = m_workspace.runs()->info(refs[static_cast<std::size_t>(place)]);
+        return info != nullptr ? info->createdUnixMs : 0;
+    };
+    if (madeAt(first) > madeAt(second) || (madeAt(first) == madeAt(second) && first > second)) std::swap(first, second);
+    boxes[0]->setCurrentIndex(first);
+    boxes[1]->setCurrentIndex(second);
     auto* buttons = new QDialogButtonBox(QDialogButtonBox::Ok | QDialogButtonBox::Cancel, dialog);
     buttons->button(QDialogButtonBox::Ok)->setText(u"Compare"_s);
     buttons->button(QDialogButtonBox::Ok)->setObjectName(u"primary"_s);
+    buttons->button(QDialogButtonBox::Ok)->setDefault(true);
     layout->addWidget(buttons, count, 0, 1, 2);
     connect(buttons, &QDialogButtonBox::rejected, dialog, &QDialog::reject);
     connect(buttons, &QDialogButtonBox::accepted, dialog, [this, dialog, refs, boxes] {
@@ -475,6 +535,7 @@ void CompareController::refresh()
     actions["setBaseline"]->setEnabled(m_workspace.shown().ref().valid() &&
                                        m_workspace.shown().mode() != Shown::Mode::Edit);
     actions["setBaseline"]->setChecked(m_baseline && m_workspace.shown().ref() == m_baseline->ref);
+    if (!comparing) m_side.reset();
     if (m_workspace.shown().mode() == Shown::Mode::Empty && !comparing) {
         m_views.clear();
         m_panels.clear();
@@ -517,7 +578,11 @@ void CompareController::measureBaseline()
         m_workspace.views().side->setMeasure(nullptr);
         return;
     }
-    const QString name = runTitle(m_baseline->run->info);
+    const auto& beside = m_workspace.shown().mode() == Shown::Mode::Compare && m_workspace.shown().other()
+                             ? m_workspace.shown().other()
+                             : m_workspace.shown().view();
+    const QString name =
+        beside->ref == m_baseline->ref ? runTitle(m_baseline->run->info) : distinctTitles({m_baseline, beside}).front();
     // in a comparison: the compared run, so that its figures have a second measure
     const std::shared_ptr<const RunView> shown =
         m_workspace.shown().mode() == Shown::Mode::Compare && m_workspace.shown().other() ? m_workspace.shown().other()
@@ -535,7 +600,8 @@ void CompareController::measureBaseline()
     if (m_measured == shown->ref && m_measuredStep == shown->step) return;
     m_measured = shown->ref;
     m_measuredStep = shown->step;
-    m_workspace.views().side->setMeasure(m_measure);
+    const bool one = m_workspace.shown().mode() == Shown::Mode::Run; // the strip has it of a comparison
+    m_workspace.views().side->setMeasure(one ? m_measure : nullptr);
     m_comparing.start(
         [baseline = m_baseline, shown](const std::stop_token& stop) -> Result<std::shared_ptr<const Comparison>> {
             STAGEWRIGHT_TRY(auto comparison,
@@ -544,7 +610,8 @@ void CompareController::measureBaseline()
         },
         [this, name, units](Result<std::shared_ptr<const Comparison>> comparison) {
             m_againstBaseline = comparison ? *comparison : nullptr;
-            m_workspace.views().side->setMeasure(m_measure, m_againstBaseline && !m_againstBaseline->shows());
+            if (m_workspace.shown().mode() == Shown::Mode::Run)
+                m_workspace.views().side->setMeasure(m_measure, m_againstBaseline && !m_againstBaseline->shows());
             m_strip->setBaseline(name, m_againstBaseline, units,
                                  comparison ? QString() : QString::fromStdString(comparison.error().message));
         });

@@ -21,6 +21,7 @@ class BaselineStrip;
 class ComparePanel;
 class CompareOverlay;
 class FigureMeasure;
+class SectionColumn;
 
 class CompareController : public Feature, public RunComparing {
     Q_OBJECT
@@ -67,10 +68,15 @@ private:
     void refresh();         // actions, and the strip's visibility
     void measureBaseline(); // the run shown against the baseline
     void choose();          // the dialog
+    void buildInvitation();
+    void showSide();
 
     CompareOverlay* m_difference;
     BaselineStrip* m_strip;
     ComparePanel* m_panel;
+    SectionColumn* m_invitation = nullptr;
+    bool m_comparingShown = false;
+    std::shared_ptr<const RunView> m_side; // the run of the tabs beside Compare
     Question m_question;
     Question m_asked; // latest request; pending while it is the workspace's latest request
     quint64 m_askedRequest = 0;

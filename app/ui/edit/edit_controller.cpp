@@ -1,6 +1,7 @@
 #include "app/ui/edit/edit_controller.h"
 
 #include <QKeyEvent>
+#include <QMessageBox>
 #include <QSettings>
 #include <QStackedWidget>
 
@@ -14,6 +15,8 @@
 #include "widgets/edit/op_tray.h"
 #include "widgets/edit/schedule_text.h"
 #include "widgets/literals.h"
+#include "widgets/panel/inspector.h"
+#include "widgets/preferences/preferences.h"
 #include "widgets/record/record_process.h"
 #include "widgets/timeline/timeline_view.h"
 
@@ -48,6 +51,26 @@ EditController::EditController(Workspace& workspace)
     m_recovery->offer();
 }
 
+// What is kept as it changes comes back at the next start; only without that closing would lose it.
+bool EditController::mayClose()
+{
+    const bool lost = m_editor->active() && m_editor->changed() && !m_keptElsewhere &&
+                      !(m_kept && *m_kept == m_editor->schedule()) && !PreferenceStore::instance().value().autosave;
+    if (!lost) return true;
+    QMessageBox box(QMessageBox::Question, u"Close"_s,
+                    u"The edited order of %1 is not saved."_s.arg(runTitle(m_source->run->info)), QMessageBox::NoButton,
+                    m_workspace.window());
+    box.setObjectName(u"closeEdited"_s);
+    box.setInformativeText(
+        u"Edited orders are not kept automatically, as the preferences say. Closing discards this one."_s);
+    box.addButton(u"Discard it"_s, QMessageBox::DestructiveRole);
+    auto* stay = box.addButton(u"Keep editing"_s, QMessageBox::RejectRole);
+    box.setDefaultButton(stay);
+    box.setEscapeButton(stay);
+    box.exec();
+    return box.clickedButton() != stay;
+}
+
 FeatureParts EditController::parts() { return {.panels = {m_panel}}; }
 
 bool EditController::escape()
@@ -78,10 +101,8 @@ void EditController::connectActions()
     connect(&shown, &Shown::replacing, m_editor, &ScheduleEditor::stop);
     connect(&shown, &Shown::modeChanging, this, [this, editing] {
         m_overlay->setMoves(editing());
-        if (editing())
-            m_workspace.room().panels()->setCurrentWidget(m_panel);
-        else
-            m_overlay->clear();
+        m_workspace.room().inspector()->showAlone(editing() ? m_panel : nullptr);
+        if (!editing()) m_overlay->clear();
     });
     shown.setCaptions(Shown::Mode::Edit, [this]() -> Shown::Captions {
         if (!m_source) return {};
@@ -252,6 +273,7 @@ void EditController::ended()
     if (!m_source) return;
     keepLeft();
     m_source.reset();
+    if (!m_keptElsewhere) m_workspace.viewState()->setLeastEnd(0);
     m_recovery->clear();
     m_completing.drop();
     m_waitingCosts.reset();

@@ -26,6 +26,7 @@ public:
     static std::vector<ActionEntry> actionTable(); // edit_actions.cpp
     static std::vector<ShowEntry> showTable();
     FeatureParts parts() override;
+    bool mayClose() override;
 
     ScheduleEditor& editor() override { return *m_editor; }
     const std::shared_ptr<const RunView>& source() const override { return m_source; }

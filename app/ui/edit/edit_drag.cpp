@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t explainLimit = 4000; // up to this many ops, a refused place is explained at once
 
 // The result of the drag, over the ghosts.
-void showLabel(TimelineView* view, const Theme& theme, const QString& text, bool valid, const QRectF& at)
+void showLabel(TimelineView* view, const Theme& theme, const QString& text, const QColor& fill, const QRectF& at)
 {
     auto* label = view->findChild<QLabel*>(u"dragLabel"_s);
     if (label == nullptr) {
@@ -28,7 +28,6 @@ void showLabel(TimelineView* view, const Theme& theme, const QString& text, bool
         label->setTextFormat(Qt::PlainText);
         label->setAttribute(Qt::WA_TransparentForMouseEvents);
     }
-    const QColor fill = valid ? theme.better : theme.critical;
     label->setStyleSheet(
         u"QLabel { background: %1; color: %2; border-radius: 4px; padding: 3px 9px; font-weight: 600; }"_s.arg(
             fill.name(), (theme.dark ? theme.canvas : theme.onAccent).name()));
@@ -237,7 +236,11 @@ void EditDrag::tell(const QString& message, bool valid, int rank, int toRank, in
     m_overlay->setDrag(feedback);
     const auto row = m_view->scene().rowRect(0, toRank);
     if (row)
-        showLabel(m_view, m_workspace.theme(), message, valid,
+        showLabel(m_view, m_workspace.theme(), message,
+                  !valid ? m_workspace.theme().critical
+                  : m_editor->figures().makespan < m_editor->committedFigures().makespan
+                      ? m_workspace.theme().better
+                      : m_workspace.theme().secondary,
                   QRectF(m_view->scene().axis.toX(feedback.begin), row->top(), 10, row->height()));
 }
 

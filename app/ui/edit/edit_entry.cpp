@@ -154,6 +154,8 @@ void EditController::startEdit(std::optional<Schedule> beginWith)
                        stepTimesOf(*source->run, source->figures ? source->figures->bubbles.stepTime() : 0));
     begun(source, *schedule, *costs, channels, {rank, position});
     completeSplit(measured, complete);
+    // The axis stays while the step gets shorter, so that it looks so. A lesson sets its own.
+    if (!m_keptElsewhere) m_workspace.viewState()->setLeastEnd(m_workspace.viewState()->extent().end);
     m_workspace.viewState()->fitAll();
     m_workspace.viewState()->clearHistory();
     m_workspace.views().timeline->setFocus();

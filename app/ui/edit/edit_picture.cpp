@@ -1,5 +1,7 @@
 #include "app/ui/edit/edit_picture.h"
 
+#include <algorithm>
+
 #include "app/ui/workspace/workspace.h"
 #include "schedules/timeline/timeline_of.h"
 #include "widgets/memory/memory_view.h"
@@ -31,6 +33,9 @@ void EditPicture::draw()
     options.name = QString::fromStdString(m_editor->schedule().name);
     options.memoryCap = m_workspace.shown().budget();
     options.causes = detailed;
+    const auto& faults = m_editor->validation().faults;
+    options.hangs =
+        std::any_of(faults.begin(), faults.end(), [](const Fault& fault) { return fault.kind == FaultKind::Deadlock; });
     options.pyramids = detailed || m_editor->schedule().opCount() > 200000;
     if (m_editor->timeline() == nullptr) return;
     const bool keep = !m_view->panels().empty() && m_workspace.viewState()->extent().duration() > 0 &&

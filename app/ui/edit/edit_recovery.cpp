@@ -54,7 +54,7 @@ void EditRecovery::offer()
     const QString file =
         record.file.startsWith("sim:"_L1) ? u"not saved in a file"_s : QFileInfo(record.file).fileName();
     m_bar->offer(
-        u"The window ended while “%1” was being edited"_s.arg(record.source),
+        u"“%1” was being edited when the window closed"_s.arg(record.source),
         u"%1; %2; last saved %3"_s.arg(file, record.changes == 1 ? u"1 change"_s : u"%1 changes"_s.arg(record.changes),
                                        QLocale().toString(when, QLocale::ShortFormat)));
     m_workspace.banner()->carry(m_bar);

@@ -104,6 +104,8 @@ QString ExportController::titleOf(const RunView& view, const QString& name) cons
 {
     const RunInfo& info = view.run->info;
     const QString schedule = scheduleTitle(info.scheduleName);
+    if (!view.figures->noOps.empty()) // a trace whose ops, and so its schedule, are not known
+        return u"%1, %2"_s.arg(name, countText(info.ranks, u"1 rank"_s, u"%L1 ranks"_s));
     const QString shape = u"%1 × %2"_s.arg(countText(info.ranks, u"1 rank"_s, u"%L1 ranks"_s),
                                            countText(info.microbatches, u"1 microbatch"_s, u"%L1 microbatches"_s));
     return name == schedule ? u"%1, %2"_s.arg(schedule, shape) : u"%1 (%2), %3"_s.arg(name, schedule, shape);
@@ -113,11 +115,16 @@ QStringList ExportController::captionOf(const RunView& view, const QString& mark
 {
     const RunInfo& info = view.run->info;
     const Units& units = view.panel->units;
-    QString figures = u"step %1 of %2: %3, bubble ratio %4, peak activation %5; %6"_s.arg(view.step + 1)
-                          .arg(std::max(1, info.steps))
-                          .arg(durationText(view.figures->bubbles.stepTime(), units),
-                               percentText(view.figures->bubbles.bubbleFraction), bytesText(view.panel->peak, units),
-                               costsText(*view.run));
+    const std::string unknown = view.figures->noOps;
+    QString figures = !unknown.empty()
+                          ? u"step %1 of %2; step time and bubble ratio are unknown: %3"_s.arg(view.step + 1)
+                                .arg(std::max(1, info.steps))
+                                .arg(QString::fromStdString(unknown))
+                          : u"step %1 of %2: %3, bubble ratio %4, peak activation %5; %6"_s.arg(view.step + 1)
+                                .arg(std::max(1, info.steps))
+                                .arg(durationText(view.figures->bubbles.stepTime(), units),
+                                     percentText(view.figures->bubbles.bubbleFraction),
+                                     bytesText(view.panel->peak, units), costsText(*view.run));
     if (mark.isEmpty()) figures[0] = figures[0].toUpper();
     QString source = u"%1; %2"_s.arg(provenanceText(info), sourceText(view, true));
     source[0] = source[0].toUpper();
@@ -179,14 +186,15 @@ PictureContent ExportController::picture() const
     const double charts = memory->paintedHeight();
     // in one column: of the fullest rank, if two runs are above
     const double few = timeline->panels().size() > 1 ? 80 : 36 + std::min(4.0, ranks) * 44;
-    PicturePart lower{PicturePart::Role::View,
-                      u"Memory"_s,
-                      [charts, few](double width) { return width < narrowView ? few : charts; },
-                      true,
-                      [memory](QPainter& painter, const QRectF& rect, const PaintRequest& request) {
-                          memory->paintTo(painter, rect, request.theme);
-                      },
-                      0};
+    PicturePart lower{
+        PicturePart::Role::View,
+        u"Memory"_s,
+        [charts, few, known = memory->known()](double width) { return known && width < narrowView ? few : charts; },
+        true,
+        [memory](QPainter& painter, const QRectF& rect, const PaintRequest& request) {
+            memory->paintTo(painter, rect, request.theme);
+        },
+        0};
     Legend* legend = m_workspace.views().legend;
     PicturePart line{PicturePart::Role::Legend,
                      {},

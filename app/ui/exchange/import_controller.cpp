@@ -78,13 +78,13 @@ void ImportController::store()
     Offer offer;
     const QString schedule = first.recognised.empty() ? u"a custom order"_s : scheduleTitle(first.recognised);
     if (first.run.schedule && info.provenance != Provenance::Simulated) {
-        offer.message = u"%1 was read as %2, %3 ranks and %4 microbatches"_s.arg(QString::fromStdString(info.name),
-                                                                                 schedule, QString::number(info.ranks),
-                                                                                 QString::number(info.microbatches));
+        offer.message = u"Read %1 as %2, %3 ranks and %4 microbatches"_s.arg(QString::fromStdString(info.name),
+                                                                             schedule, QString::number(info.ranks),
+                                                                             QString::number(info.microbatches));
         offer.remedy = u"its plan is the same order, simulated with costs fitted from the run"_s;
         offer.plan = true;
     } else if (!first.run.schedule) {
-        offer.message = u"%1 was imported without a schedule: %2"_s.arg(
+        offer.message = u"Imported %1 without a schedule: %2"_s.arg(
             QString::fromStdString(info.name),
             first.notRebuilt.empty() ? u"no range is named like an op"_s : QString::fromStdString(first.notRebuilt));
         offer.remedy = u"its lanes can be seen; a pipeline of its ranges names the ops"_s;

@@ -41,10 +41,18 @@ GapsController::GapsController(Workspace& workspace)
     connect(&shown, &Shown::presented, this, &GapsController::reset);
     connect(&shown, &Shown::pictureChanged, this, &GapsController::refreshMarks);
     connect(&shown, &Shown::selectionShown, this, [this] {
-        if (m_workspace.shown().mode() == Shown::Mode::Run) askSlack();
+        if (m_workspace.shown().mode() != Shown::Mode::Run) return;
+        askSlack();
+        // Its chain goes with a new selection, unless that is an op of the chain.
+        const SpanRef op = m_workspace.viewState()->selected();
+        if (m_gap < 0 || !op.valid()) return;
+        const auto ofChain = [&](const GapLink& link) { return link.span == op.span; };
+        if (!m_gapExplanation || std::none_of(m_gapExplanation->chain.begin(), m_gapExplanation->chain.end(), ofChain))
+            chooseGap(-1);
     });
     connect(&shown, &Shown::timesRefreshed, this, [this] {
-        if (m_slack && m_workspace.shown().mode() == Shown::Mode::Run) m_workspace.views().side->setSlack(m_slack);
+        if (m_slack && m_workspace.shown().mode() == Shown::Mode::Run)
+            m_workspace.views().side->selection()->setSlack(m_slack);
     });
     connect(&workspace, &Workspace::actionsRefreshed, this, [this] {
         const auto& view = m_workspace.shown().view();
@@ -119,7 +127,7 @@ void GapsController::askSlack()
             if (view != m_workspace.shown().view() || m_workspace.shown().mode() != Shown::Mode::Run) return;
             m_slack = slack;
             m_mostSlack = slack->empty() ? 0 : *std::max_element(slack->begin(), slack->end());
-            m_workspace.views().side->setSlack(slack);
+            m_workspace.views().side->selection()->setSlack(slack);
             refreshMarks();
         });
 }
@@ -163,7 +171,6 @@ void GapsController::chooseGap(int index)
             if (m_workspace.shown().mode() != Shown::Mode::Run) return;
             m_gapExplanation = explanation;
             m_workspace.views().side->gaps()->setSelected(index, *explanation);
-            m_workspace.views().side->showGap();
             refreshMarks();
         });
 }

@@ -11,6 +11,7 @@
 #include "app/ui/workspace/workspace.h"
 #include "widgets/literals.h"
 #include "widgets/preferences/preferences.h"
+#include "widgets/sentence.h"
 #include "widgets/timeline/timeline_view.h"
 
 namespace stagewright {
@@ -77,40 +78,6 @@ std::vector<ActionEntry> RowsController::actionTable()
              u"For these ranks only; Comm tracks hides all of them"_s, {.checkable = true}),
         item("openGroup", ActionGroup::Rows, u"&Open or fold the group"_s, "Shift+Return",
              u"Shows the group's ranks one by one, or as one row again"_s),
-        item("groupAuto", ActionGroup::Rows, u"Automatic groups by &number of ranks"_s, {},
-             u"No groups up to 64 ranks; above that, at most 32 groups"_s, {.line = true, .checkable = true}),
-        item("groupNone", ActionGroup::Rows, u"On&e row per rank"_s, {}, {}, {.checkable = true}),
-        item("groupOf8", ActionGroup::Rows, u"Groups of &8 ranks"_s, {}, {}, {.checkable = true}),
-        item("groupOf32", ActionGroup::Rows, u"Groups of &32 ranks"_s, {}, {}, {.checkable = true}),
-        item("groupOf128", ActionGroup::Rows, u"Groups of &128 ranks"_s, {}, {}, {.checkable = true}),
-        item("groupStage", ActionGroup::Rows, u"Groups by &stage"_s, {}, u"Groups ranks that run the same stages"_s,
-             {.checkable = true}),
-        item("groupBusy", ActionGroup::Rows, u"Groups by b&usy time"_s, {},
-             u"Groups ranks that are about equally busy, the idlest first"_s, {.checkable = true}),
-        item("groupHost", ActionGroup::Rows, u"Groups by h&ost"_s, {},
-             u"Groups ranks on the same host, where the trace says"_s, {.checkable = true}),
-        item("groupPipeline", ActionGroup::Rows, u"Groups by p&ipeline place"_s, {},
-             u"Groups ranks with the same place in the pipeline, as the trace's process groups say"_s,
-             {.checkable = true}),
-        item("groupData", ActionGroup::Rows, u"Groups by &data-parallel place"_s, {},
-             u"Groups ranks with the same data-parallel place, as the trace's process groups say"_s,
-             {.checkable = true}),
-        item("groupTensor", ActionGroup::Rows, u"Groups by tensor-parallel place"_s, {},
-             u"Groups ranks with the same tensor-parallel place, as the trace's process groups say"_s,
-             {.checkable = true}),
-        item("groupExpert", ActionGroup::Rows, u"Groups by e&xpert-parallel place"_s, {},
-             u"Groups ranks with the same expert-parallel place, as the trace's process groups say"_s,
-             {.checkable = true}),
-        item("groupContext", ActionGroup::Rows, u"Groups by context-parallel place"_s, {},
-             u"Groups ranks with the same context-parallel place, as the trace's process groups say"_s,
-             {.checkable = true}),
-        item("groupReplica", ActionGroup::Rows, u"Replicas under their pipeline rank"_s, {},
-             u"Shows the ranks of the first replica, and the other replicas' ranks folded below each"_s,
-             {.checkable = true}),
-        item("groupRange", ActionGroup::Rows, u"&Mean, minimum and maximum in groups"_s, {},
-             u"A group's row shows how busy its ranks are: mean, idlest and busiest; otherwise the mean time "
-             "of each kind"_s,
-             {.line = true, .checkable = true}),
         item("subLanes", ActionGroup::Rows, u"&Kernels and copies"_s, "Shift+K",
              u"Work other than ops, in thin rows under its rank, where the run has any"_s,
              {.line = true, .checkable = true}),
@@ -130,6 +97,40 @@ std::vector<ActionEntry> RowsController::actionTable()
              u"Every row in view at once, as thin as that takes; again: the usual height"_s, {.checkable = true}),
         item("resetRows", ActionGroup::Rows, u"&Reset all rows"_s, {},
              u"Unpins and unfolds every rank and shows every track"_s, {.line = true}),
+        item("groupAuto", ActionGroup::RowGroups, u"Automatic groups by &number of ranks"_s, {},
+             u"No groups up to 64 ranks; above that, at most 32 groups"_s, {.checkable = true}),
+        item("groupNone", ActionGroup::RowGroups, u"On&e row per rank"_s, {}, {}, {.checkable = true}),
+        item("groupOf8", ActionGroup::RowGroups, u"Groups of &8 ranks"_s, {}, {}, {.checkable = true}),
+        item("groupOf32", ActionGroup::RowGroups, u"Groups of &32 ranks"_s, {}, {}, {.checkable = true}),
+        item("groupOf128", ActionGroup::RowGroups, u"Groups of &128 ranks"_s, {}, {}, {.checkable = true}),
+        item("groupStage", ActionGroup::RowGroups, u"Groups by &stage"_s, {},
+             u"Groups ranks that run the same stages"_s, {.checkable = true}),
+        item("groupBusy", ActionGroup::RowGroups, u"Groups by b&usy time"_s, {},
+             u"Groups ranks that are about equally busy, the idlest first"_s, {.checkable = true}),
+        item("groupHost", ActionGroup::RowGroups, u"Groups by h&ost"_s, {},
+             u"Groups ranks on the same host, where the trace says"_s, {.checkable = true}),
+        item("groupPipeline", ActionGroup::RowGroups, u"Groups by p&ipeline place"_s, {},
+             u"Groups ranks with the same place in the pipeline, as the trace's process groups say"_s,
+             {.checkable = true}),
+        item("groupData", ActionGroup::RowGroups, u"Groups by &data-parallel place"_s, {},
+             u"Groups ranks with the same data-parallel place, as the trace's process groups say"_s,
+             {.checkable = true}),
+        item("groupTensor", ActionGroup::RowGroups, u"Groups by tensor-parallel place"_s, {},
+             u"Groups ranks with the same tensor-parallel place, as the trace's process groups say"_s,
+             {.checkable = true}),
+        item("groupExpert", ActionGroup::RowGroups, u"Groups by e&xpert-parallel place"_s, {},
+             u"Groups ranks with the same expert-parallel place, as the trace's process groups say"_s,
+             {.checkable = true}),
+        item("groupContext", ActionGroup::RowGroups, u"Groups by context-parallel place"_s, {},
+             u"Groups ranks with the same context-parallel place, as the trace's process groups say"_s,
+             {.checkable = true}),
+        item("groupReplica", ActionGroup::RowGroups, u"Replicas under their pipeline rank"_s, {},
+             u"Shows the ranks of the first replica, and the other replicas' ranks folded below each"_s,
+             {.checkable = true}),
+        item("groupRange", ActionGroup::RowGroups, u"&Mean, minimum and maximum in groups"_s, {},
+             u"A group's row shows how busy its ranks are: mean, idlest and busiest; otherwise the mean time "
+             "of each kind"_s,
+             {.line = true, .checkable = true}),
         item("timeRelative", ActionGroup::Times, u"From the &start of the step"_s, {}, u"Every step starts at zero"_s,
              {.checkable = true}),
         item("timeAbsolute", ActionGroup::Times, u"From the start of the &run"_s, {}, u"Time since the run started"_s,
@@ -193,6 +194,7 @@ RowsController::RowsController(Workspace& workspace) : Feature(workspace)
         rows.collapsed.clear();
         rows.trackless.clear();
         rows.expanded.clear();
+        rows.thinStreams.clear();
         state->setRows(rows);
     });
     on("rowsTaller", [this] { scaleRows(1); });
@@ -356,6 +358,9 @@ void RowsController::remember() const
     settings.setValue(u"folded"_s, listOf(rows.collapsed));
     settings.setValue(u"trackless"_s, listOf(rows.trackless));
     settings.setValue(u"open"_s, listOf(rows.expanded));
+    QStringList streams;
+    for (const auto& [rank, stream] : rows.thinStreams) streams << u"%1 %2"_s.arg(rank).arg(qtText(stream));
+    settings.setValue(u"streams"_s, streams);
     settings.endGroup();
 }
 
@@ -372,6 +377,9 @@ void RowsController::runChanged()
         rows.collapsed = setOf(settings.value(u"folded"_s));
         rows.trackless = setOf(settings.value(u"trackless"_s));
         rows.expanded = setOf(settings.value(u"open"_s));
+        rows.thinStreams.clear();
+        for (const QString& one : settings.value(u"streams"_s).toStringList())
+            rows.thinStreams.emplace(one.section(u' ', 0, 0).toInt(), one.section(u' ', 1).toStdString());
         m_workspace.viewState()->setRows(rows);
     }
     fitRows();
@@ -418,7 +426,7 @@ void RowsController::refresh()
     a["fitRows"]->setEnabled(shown);
     a["fitRows"]->setChecked(m_fitsAll);
     a["resetRows"]->setEnabled(!rows.pinned.empty() || !rows.collapsed.empty() || !rows.trackless.empty() ||
-                               !rows.expanded.empty());
+                               !rows.expanded.empty() || !rows.thinStreams.empty());
 }
 
 // All of them if one is not yet, else none.

@@ -12,7 +12,7 @@
 #include "traces/report/run_report.h"
 #include "widgets/literals.h"
 #include "widgets/memory/memory_view.h"
-#include "widgets/panel/side_panel.h"
+#include "widgets/panel/inspector.h"
 #include "widgets/timeline/legend.h"
 #include "widgets/timeline/timeline_view.h"
 #include "widgets/tools/lowered_panel.h"
@@ -147,14 +147,13 @@ void ToolsController::toolSet()
 
 void ToolsController::showPanel()
 {
-    QWidget* panel = m_workspace.views().side;
+    Inspector* inspector = m_workspace.room().inspector();
     switch (m_workspace.shown().tool()) {
-    case Shown::Tool::None: break;
-    case Shown::Tool::Lowered: panel = m_lowered; break;
-    case Shown::Tool::WhatIf: panel = m_whatIf; break;
-    case Shown::Tool::Residuals: panel = m_residuals; break;
+    case Shown::Tool::None: return inspector->setTool({}, nullptr);
+    case Shown::Tool::Lowered: return inspector->setTool(u"Messages"_s, m_lowered);
+    case Shown::Tool::WhatIf: return inspector->setTool(u"What if"_s, m_whatIf);
+    case Shown::Tool::Residuals: return inspector->setTool(u"Errors"_s, m_residuals);
     }
-    m_workspace.room().panels()->setCurrentWidget(panel);
 }
 
 void ToolsController::showPicture(const std::vector<std::shared_ptr<const TimelinePanel>>& panels)

@@ -1,14 +1,18 @@
 #include "app/ui/explain/view_controller.h"
 
+#include <cmath>
+
 #include <QApplication>
 #include <QClipboard>
 #include <QMenu>
 #include <QScrollBar>
+#include <QSplitter>
 #include <QVBoxLayout>
 
 #include "app/ui/workspace/workspace.h"
 #include "widgets/literals.h"
 #include "widgets/memory/memory_view.h"
+#include "widgets/panel/inspector.h"
 #include "widgets/panel/side_panel.h"
 #include "widgets/search/find_field.h"
 #include "widgets/timeline/timeline_view.h"
@@ -61,8 +65,7 @@ ViewController::ViewController(Workspace& workspace) : Feature(workspace)
     on("details", [this] {
         m_workspace.actions()["sidePanel"]->setChecked(true);
         showPanels();
-        QScrollBar* bar = m_workspace.views().side->verticalScrollBar();
-        bar->setValue(bar->maximum());
+        m_workspace.room().inspector()->open(Inspector::Tab::Selection);
     });
     on("fit", [state] { state->fitAll(); });
     on("fitSelection", [timeline = views.timeline] { timeline->selection().fit(); });
@@ -75,18 +78,39 @@ ViewController::ViewController(Workspace& workspace) : Feature(workspace)
     // Home and F belong to the timeline while it has the focus; from anywhere else the window answers.
     for (const ActionId id : {"fit", "fitSelection", "back", "forward"}) a[id]->setShortcutContext(Qt::WindowShortcut);
     connect(&workspace.room(), &Room::pageChanged, this, &ViewController::showPanels);
-    connect(&views.timeline->selection(), &SelectionOverlay::areaAggregated, views.side, &SidePanel::setAggregation);
+    connect(&views.timeline->selection(), &SelectionOverlay::areaAggregated, views.side->selection(),
+            &SelectionColumn::setAggregation);
     connect(&views.timeline->input(), &TimelineInput::contextMenuAsked, this, &ViewController::spanMenu);
     connect(&workspace, &Workspace::actionsRefreshed, this, &ViewController::refreshActions);
     connect(&workspace.shown(), &Shown::replacing, this, &ViewController::keepPlace);
+    // What a dock takes and gives back is shared by timeline and charts, not by the charts alone.
+    connect(workspace.room().rows(), &QSplitter::splitterMoved, this, [this] {
+        const QList<int> sizes = m_workspace.room().rows()->sizes();
+        if (sizes.size() == 2 && sizes[0] + sizes[1] > 0)
+            m_share = static_cast<double>(sizes[0]) / (sizes[0] + sizes[1]);
+    });
+    connect(&workspace.shown(), &Shown::presented, this, [this] { m_share = 0; });
+    connect(&workspace.room(), &Room::docksChanged, this, &ViewController::shareRoom);
     connect(&workspace.shown(), &Shown::runShown, this, &ViewController::openAtPlace);
+}
+
+void ViewController::shareRoom()
+{
+    QSplitter* rows = m_workspace.room().rows();
+    if (m_workspace.shown().mode() == Shown::Mode::Empty || !rows->isVisible()) return;
+    const int height = rows->height(), timeline = static_cast<int>(std::lround(m_share * height));
+    if (m_share > 0 && m_workspace.views().memory->isVisibleTo(rows))
+        rows->setSizes({timeline, height - timeline}); // as the user had it
+    else
+        m_workspace.shown().splitViews();
 }
 
 void ViewController::keepPlace()
 {
     if (m_file.isEmpty() || m_workspace.shown().mode() != Shown::Mode::Run) return;
     const Views& views = m_workspace.views();
-    m_places[m_file] = {views.timeline->scene().scroll, views.side->verticalScrollBar()->value(), views.find->text()};
+    m_places[m_file] = {views.timeline->scene().scroll, views.side->summary()->verticalScrollBar()->value(),
+                        views.find->text()};
 }
 
 void ViewController::openAtPlace()
@@ -99,7 +123,7 @@ void ViewController::openAtPlace()
     if (first && left == m_places.end()) return;
     const Place place = left != m_places.end() ? left->second : Place{};
     views.timeline->setScrollTop(place.scroll);
-    views.side->verticalScrollBar()->setValue(place.panel);
+    views.side->summary()->verticalScrollBar()->setValue(place.panel);
     views.find->setText(place.find);
 }
 

@@ -22,6 +22,7 @@ private:
     void spanMenu(const QPoint& at, SpanRef ref);
     void showPanels(); // at the right, if they are wanted
     void refreshActions();
+    void shareRoom();   // by timeline and charts, after a dock was opened or closed
     void keepPlace();   // of the file shown
     void openAtPlace(); // another file is shown: where it was left, or at its start
 
@@ -32,6 +33,7 @@ private:
     };
     std::map<QString, Place> m_places; // by file
     QString m_file;                    // whose run is shown
+    double m_share = 0;                // of the timeline, as the user set it; 0: the usual
 };
 
 } // namespace stagewright

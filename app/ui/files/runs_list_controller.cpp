@@ -21,8 +21,8 @@ std::vector<ActionEntry> RunsListController::actionTable()
 {
     return {
         item("renameRun", ActionGroup::FileKeep, u"Rena&me the run…"_s, {},
-             u"Gives the run shown another name in its file"_s,
-             {.at = 2000, .missing = u"Show a run of a file: a simulated run has none until a copy is saved."_s}),
+             u"Gives the run shown another name, in its file if it has one"_s,
+             {.at = 2000, .missing = u"Show one run."_s}),
         item("runsList", ActionGroup::ViewPanels, u"&Runs list"_s, "Ctrl+L", u"Files and their runs, at the left"_s,
              {.checkable = true}),
     };
@@ -55,9 +55,8 @@ RunsListController::RunsListController(Workspace& workspace) : Feature(workspace
 
 void RunsListController::refreshActions()
 {
-    const bool kept = m_workspace.shown().mode() == Shown::Mode::Run && m_workspace.shown().ref().valid() &&
-                      !m_workspace.shown().ref().file.startsWith("sim:"_L1);
-    m_workspace.actions()["renameRun"]->setEnabled(kept);
+    const bool one = m_workspace.shown().mode() == Shown::Mode::Run && m_workspace.shown().ref().valid();
+    m_workspace.actions()["renameRun"]->setEnabled(one);
 }
 
 void RunsListController::refresh()
@@ -74,6 +73,8 @@ void RunsListController::rename(const RunRef& ref)
     const QString name = QInputDialog::getText(m_workspace.window(), u"Rename the run"_s, u"Name"_s, QLineEdit::Normal,
                                                QString::fromStdString(info->name), &ok);
     if (ok && !name.trimmed().isEmpty()) m_workspace.library()->rename(ref, name.trimmed());
+    if (m_workspace.library()->isSimulated(ref.file) && m_workspace.shown().ref() == ref)
+        m_workspace.shown().showAgain();
 }
 
 void RunsListController::remove(const RunRef& ref)
@@ -104,7 +105,7 @@ void RunsListController::openMenu(const QPoint& at, const RunRef& ref, const QSt
         menu.addSeparator();
         emit m_workspace.runMenuOpening(&menu, ref);
         const bool stored = !m_workspace.library()->isSimulated(ref.file);
-        menu.addAction(u"Rename…"_s, this, [this, ref] { rename(ref); })->setEnabled(stored);
+        menu.addAction(u"Rename…"_s, this, [this, ref] { rename(ref); });
         menu.addAction(u"Delete from the file"_s, this, [this, ref] { remove(ref); })->setEnabled(stored);
         menu.addSeparator();
     }

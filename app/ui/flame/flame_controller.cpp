@@ -32,6 +32,25 @@ FlameController::FlameController(Workspace& workspace, FlameView* flame)
     connect(workspace.viewState(), &ViewState::selectionChanged, this, &FlameController::fold);
     connect(&workspace, &Workspace::themeChanged, this, [this] { m_flame->setTheme(m_workspace.theme()); });
     m_flame->setTheme(workspace.theme());
+    connect(&workspace.shown(), &Shown::runShown, this, &FlameController::putAway);
+    connect(workspace.actions()["flame"], &QAction::triggered, this, [this] { m_away = false; });
+}
+
+// Where a run has nothing to fold the dock would be an empty third of the window: it comes back with one that has.
+void FlameController::putAway()
+{
+    const auto view = m_workspace.shown().mode() == Shown::Mode::Run ? m_workspace.shown().view() : nullptr;
+    if (!view || view == m_asked.lock()) return;
+    const bool none = !findAnalysis("range_stacks")->unknown(*view->run).empty();
+    if (none && !dock()->isHidden()) {
+        m_away = true;
+        dock()->hide();
+        m_workspace.room().tell(u"The flame graph is away: this run has no kernels and no ranges."_s, 6000);
+    } else if (!none && m_away) {
+        m_away = false;
+        dock()->show();
+    }
+    m_asked = view;
 }
 
 void FlameController::compute(const std::shared_ptr<const RunView>& view)

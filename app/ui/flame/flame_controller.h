@@ -20,9 +20,12 @@ private:
     void compute(const std::shared_ptr<const RunView>& view) override;
     void clear() override;
     void fold();
+    void putAway();
 
     FlameView* m_flame;
     std::shared_ptr<const RunView> m_view; // in the dock; null: none
+    std::weak_ptr<const RunView> m_asked;  // for which the dock was hidden or shown
+    bool m_away = false;                   // hidden until a run has kernels or ranges
 };
 
 } // namespace stagewright

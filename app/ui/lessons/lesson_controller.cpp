@@ -19,6 +19,7 @@
 #include "widgets/lessons/score_rail.h"
 #include "widgets/literals.h"
 #include "widgets/memory/memory_view.h"
+#include "widgets/panel/inspector.h"
 #include "widgets/sentence.h"
 #include "widgets/style.h"
 #include "widgets/timeline/timeline_view.h"
@@ -346,10 +347,10 @@ void LessonController::leave(bool forAnother)
     m_tabs->hide();
     m_panel->hide();
     m_panel->setPage(nullptr, {LessonPage{}}, 0, {});
-    m_workspace.room().panels()->show();
+    m_workspace.room().inspector()->show();
     m_rail->setRail(std::nullopt);
     m_workspace.views().memory->setRankBudgets({});
-    if (QWidget* column = m_workspace.room().panelColumn()->parentWidget()) column->setMinimumWidth(270);
+    if (QWidget* column = m_workspace.room().panelColumn()->parentWidget()) column->setMinimumWidth(320);
     if (forAnother) return;
     const RunRef before = std::exchange(m_before, RunRef{});
     // nothing of the lesson stays
@@ -427,7 +428,7 @@ void LessonController::showTab(bool lesson)
     m_lessonTab->setChecked(lesson);
     m_detailsTab->setChecked(!lesson);
     m_panel->setVisible(lesson);
-    m_workspace.room().panels()->setVisible(!lesson);
+    m_workspace.room().inspector()->setVisible(!lesson);
 }
 
 FeatureParts LessonController::parts() { return {.pages = {m_shelf}}; }

@@ -23,6 +23,45 @@ QWidget* LessonController::gapCard() const { return m_gapCard; }
 
 void LessonController::hideGap() { delete m_gapCard.data(); }
 
+// Beside the gap where it covers least of the gap and of the arrows of its chain.
+QPoint LessonController::placeBeside(const std::vector<GapLink>& chain, const TimelinePanel& panel, double from,
+                                     double to, const std::optional<QRectF>& row, QSize card) const
+{
+    const TimelineView* view = m_workspace.views().timeline;
+    std::vector<QRectF> kept;
+    if (row) kept.emplace_back(from, row->top(), std::max(1.0, to - from), row->height());
+    QPointF last = row ? QPointF(to, row->center().y()) : QPointF();
+    for (const GapLink& link : chain) {
+        const auto rect = link.span == noSpan || link.span >= panel.timeline->spans().size()
+                              ? std::nullopt
+                              : view->rectOf({0, link.span});
+        if (!rect) continue;
+        kept.push_back(*rect);
+        kept.push_back(QRectF(last, rect->center()).normalized()); // where the arrow lies
+        last = rect->center();
+    }
+    const double left = gutterFor(view->width()), right = view->width() - card.width() - 8.0;
+    const double low = view->height() - card.height() - 4.0, high = rulerHeight + 4;
+    QPointF best(std::clamp(from, left, std::max(left, right)),
+                 std::clamp(row ? row->bottom() + 6 : 60.0, high, std::max(high, low)));
+    double least = -1;
+    for (const double y : {row ? row->bottom() + 6 : 60.0, low, row ? row->top() - card.height() - 6 : high, high})
+        for (const double x : {from, to + 8, from - card.width() - 8, right, left}) {
+            const QRectF place(
+                QPointF(std::clamp(x, left, std::max(left, right)), std::clamp(y, high, std::max(high, low))),
+                QSizeF(card));
+            double covered = 0;
+            for (const QRectF& rect : kept) {
+                const QRectF both = rect.united(QRectF(rect.topLeft(), QSizeF(1, 1))).intersected(place);
+                covered += both.width() * both.height();
+            }
+            if (least >= 0 && covered >= least) continue;
+            least = covered;
+            best = place.topLeft();
+        }
+    return best.toPoint();
+}
+
 void LessonController::explainGap(int rank, Nanos time)
 {
     hideGap();
@@ -106,14 +145,8 @@ void LessonController::explainGap(int rank, Nanos time)
             card->adjustSize();
             const Axis axis = m_workspace.views().timeline->scene().axis;
             const auto row = m_workspace.views().timeline->scene().rowRect(0, rank);
-            const double x = axis.toX(panel->toAxis(found.gap->start));
-            const double below = row ? row->bottom() + 6 : 60;
-            const QSize room = m_workspace.views().timeline->size();
-            const int left = std::clamp(static_cast<int>(x), 8, std::max(8, room.width() - card->width() - 8));
-            int top = static_cast<int>(below);
-            if (top + card->height() > room.height() && row)
-                top = std::max(4, static_cast<int>(row->top()) - card->height() - 6);
-            card->move(left, top);
+            card->move(placeBeside(found.explanation.chain, *panel, axis.toX(panel->toAxis(found.gap->start)),
+                                   axis.toX(panel->toAxis(found.gap->end)), row, card->size()));
             m_workspace.views().timeline->input().hideCard(); // it says the same
             card->show();
             card->raise();

@@ -229,9 +229,8 @@ Result<void> LessonRuns::start(const LessonSession& session, const lessons::RunB
 
     m_file = fileOf(session.lesson(), block);
     const lessons::Lesson& lesson = session.lesson();
-    m_title =
-        (lesson.number > 0 ? u"Lesson %1: "_s.arg(lesson.number) : u"Lesson %1: "_s.arg(qs(lesson.id))) +
-        (m_schedules.size() == 1 && lesson.all<lessons::RunBlock>().size() > 1 ? blockWords(block.id) : QString());
+    m_title = (lesson.number > 0 ? u"Lesson %1: "_s.arg(lesson.number) : u"Lesson %1: "_s.arg(qs(lesson.id))) +
+              (m_schedules.size() == 1 && lesson.all<lessons::RunBlock>().size() > 1 ? runWords(block) : QString());
     QDir().mkpath(QFileInfo(m_file).absolutePath());
     QFile::remove(m_file);
     m_block = qs(block.id);

@@ -586,7 +586,31 @@ void RunLibrary::change(const RunRef& ref, Change apply)
 
 void RunLibrary::rename(const RunRef& ref, const QString& name)
 {
+    if (isSimulated(ref.file)) return renameSimulated(ref, name.toStdString());
     change(ref, [id = ref.id, text = name.toStdString()](RunFile& file) { return file.rename(id, text); });
+}
+
+// In memory runs are known by their names, so one that is taken gets a number.
+void RunLibrary::renameSimulated(const RunRef& ref, const std::string& wanted)
+{
+    const auto found = m_simulated.find(ref.file);
+    if (found == m_simulated.end()) return;
+    auto& runs = found->second;
+    const auto at = std::find_if(runs.begin(), runs.end(), [&](const auto& run) { return run->info.id == ref.id; });
+    if (at == runs.end() || (*at)->info.name == wanted) return;
+    const auto taken = [&](const std::string& name) {
+        return std::any_of(runs.begin(), runs.end(), [&](const auto& run) { return run->info.name == name; });
+    };
+    std::string name = wanted;
+    for (int number = 2; taken(name); ++number) name = wanted + " (" + std::to_string(number) + ")";
+    auto renamed = std::make_shared<Run>(**at);
+    renamed->info.name = name;
+    *at = std::move(renamed);
+    std::erase_if(m_cache, [&](const Cached& one) { return one.ref == ref; });
+    std::vector<RunInfo> infos;
+    for (const auto& one : runs) infos.push_back(one->info);
+    m_model.setRuns(ref.file, std::move(infos));
+    emit simulatedChanged();
 }
 
 void RunLibrary::remove(const RunRef& ref)

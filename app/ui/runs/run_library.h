@@ -89,7 +89,7 @@ public:
     void saveCopy(const QString& path, const QString& target, std::function<void(Result<void>)> answer);
     // Appends the runs of `other` to the file `path`, each under a unique name; answers with the new ids.
     void adopt(const QString& path, const QString& other, std::function<void(Result<std::vector<qint64>>)> answer);
-    void rename(const RunRef& ref, const QString& name);
+    void rename(const RunRef& ref, const QString& name); // in its file, or in memory
     void remove(const RunRef& ref);
     bool busy() const { return m_reading > 0; }
     QString takeRemark(const QString& path); // what of an opened file is missing or not read, once; mostly empty
@@ -103,6 +103,7 @@ signals:
     void lanesProgress(qint64 done, qint64 total); // spans of the run whose every step is being read
 
 private:
+    void renameSimulated(const RunRef& ref, const std::string& wanted);
     struct Cached {
         RunRef ref;
         qint64 spans = 0;

@@ -7,6 +7,7 @@
 #include <QComboBox>
 #include <QDragEnterEvent>
 #include <QGuiApplication>
+#include <QLabel>
 #include <QMimeData>
 #include <QScreen>
 #include <QSettings>
@@ -163,12 +164,34 @@ void MainWindow::changeEvent(QEvent* event)
 
 void MainWindow::dragEnterEvent(QDragEnterEvent* event)
 {
+    int files = 0;
     for (const QUrl& url : event->mimeData()->urls())
-        if (url.isLocalFile()) event->acceptProposedAction();
+        if (url.isLocalFile()) ++files;
+    if (files == 0) return;
+    event->acceptProposedAction();
+    if (m_dropSign == nullptr) {
+        m_dropSign = new QLabel(centralWidget());
+        m_dropSign->setObjectName(u"dropSign"_s);
+        m_dropSign->setAlignment(Qt::AlignCenter);
+        m_dropSign->setWordWrap(true);
+        m_dropSign->setAttribute(Qt::WA_TransparentForMouseEvents);
+    }
+    m_dropSign->setText(files == 1 ? u"Drop the file: a run opens, a trace is imported."_s
+                                   : u"Drop %1 files: runs open, traces are imported."_s.arg(files));
+    m_dropSign->setGeometry(centralWidget()->rect().adjusted(12, 12, -12, -12));
+    m_dropSign->show();
+    m_dropSign->raise();
+}
+
+void MainWindow::dragLeaveEvent(QDragLeaveEvent* event)
+{
+    if (m_dropSign != nullptr) m_dropSign->hide();
+    QMainWindow::dragLeaveEvent(event);
 }
 
 void MainWindow::dropEvent(QDropEvent* event)
 {
+    if (m_dropSign != nullptr) m_dropSign->hide();
     QStringList paths;
     for (const QUrl& url : event->mimeData()->urls())
         if (url.isLocalFile()) paths << url.toLocalFile();

@@ -5,6 +5,8 @@
 #include <QMainWindow>
 #include <QSize>
 
+class QLabel;
+
 namespace stagewright {
 
 class Appearance;
@@ -22,6 +24,7 @@ protected:
     void closeEvent(QCloseEvent* event) override;
     void showEvent(QShowEvent* event) override;
     void dragEnterEvent(QDragEnterEvent* event) override;
+    void dragLeaveEvent(QDragLeaveEvent* event) override;
     void dropEvent(QDropEvent* event) override;
     void changeEvent(QEvent* event) override;
     void keyPressEvent(QKeyEvent* event) override;
@@ -32,6 +35,7 @@ private:
     void restoreLayout();
     void keepOnScreen(); // with its frame, which a window manager adds later
 
+    QLabel* m_dropSign = nullptr; // over the window while files are
     Workspace* m_workspace = nullptr;
     Appearance* m_appearance = nullptr;
     bool m_placed = false; // on the screen, at first show

@@ -22,6 +22,7 @@ void buildMenus(Workspace& workspace)
     for (const auto& [id, title] : titles) menus[id] = window->menuBar()->addMenu(title);
     menus[MenuId::Theme] = new QMenu(u"&Theme"_s, window);
     menus[MenuId::Rows] = new QMenu(u"Ro&ws"_s, window);
+    menus[MenuId::RowGroups] = new QMenu(u"Group ra&nks"_s, window);
     menus[MenuId::Layouts] = new QMenu(u"Lay&outs"_s, window);
     menus[MenuId::Bookmarks] = new QMenu(u"&Bookmarks"_s, window);
     menus[MenuId::Times] = new QMenu(u"T&imes"_s, window);
@@ -37,8 +38,8 @@ void buildMenus(Workspace& workspace)
             menu->addAction(action);
     }
     menus[MenuId::View]->addSeparator();
-    for (const MenuId id :
-         {MenuId::Rows, MenuId::Times, MenuId::MemoryCharts, MenuId::Bookmarks, MenuId::Layouts, MenuId::Theme})
+    for (const MenuId id : {MenuId::Rows, MenuId::RowGroups, MenuId::Times, MenuId::MemoryCharts, MenuId::Bookmarks,
+                            MenuId::Layouts, MenuId::Theme})
         menus[MenuId::View]->addMenu(menus[id]);
     workspace.room().setMenus(menus);
 }

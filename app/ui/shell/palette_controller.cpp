@@ -10,7 +10,7 @@
 #include "widgets/literals.h"
 #include "widgets/palette/palette_words.h"
 #include "widgets/panel/op_query.h"
-#include "widgets/panel/side_panel.h"
+#include "widgets/panel/selection_column.h"
 #include "widgets/timeline/timeline_view.h"
 
 namespace stagewright {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include <QListWidget>
+#include <QTreeWidget>
 
 #include "app/ui/workspace/offers.h"
 #include "app/ui/workspace/workspace.h"
@@ -80,7 +80,7 @@ void showKernelClasses(const ShowRequest& request)
 {
     TablesPanel& panel = openPanel(request);
     panel.choose(u"kernel_classes"_s);
-    if (panel.table() == nullptr) panel.names()->setCurrentRow(panel.firstWithRows());
+    if (panel.table() == nullptr) panel.setChosen(panel.firstWithRows());
 }
 
 } // namespace

@@ -34,6 +34,7 @@ MenuId menuOf(ActionGroup group)
     case G::ViewLists:
     case G::ViewSteps: return MenuId::View;
     case G::Rows: return MenuId::Rows;
+    case G::RowGroups: return MenuId::RowGroups;
     case G::Layouts: return MenuId::Layouts;
     case G::Bookmarks: return MenuId::Bookmarks;
     case G::Times: return MenuId::Times;

@@ -7,6 +7,7 @@
 #include <QVBoxLayout>
 
 #include "widgets/literals.h"
+#include "widgets/panel/inspector.h"
 
 namespace stagewright {
 
@@ -39,15 +40,17 @@ Room::Room(QMainWindow& window) : m_window(window)
     auto* column = new QWidget(m_columns);
     column->setObjectName(u"panel"_s);
     column->setAttribute(Qt::WA_StyledBackground);
-    column->setMinimumWidth(270);
+    column->setMinimumWidth(320);
     m_panelColumn = new QVBoxLayout(column);
     m_panelColumn->setContentsMargins(0, 0, 0, 0);
     m_panelColumn->setSpacing(0);
-    m_panels = new QStackedWidget(column);
-    m_panelColumn->addWidget(m_panels, 1);
+    m_inspector = new Inspector(column);
+    m_panelColumn->addWidget(m_inspector, 1);
     m_columns->addWidget(column);
     window.setCentralWidget(central);
 }
+
+QStackedWidget* Room::panels() { return m_inspector->pages(); }
 
 void Room::tell(const QString& text, int milliseconds) { statusBar()->showMessage(text, milliseconds); }
 
@@ -107,6 +110,7 @@ void Room::addDock(QDockWidget* dock, Qt::DockWidgetArea area, bool tabbed)
     if (tabbed && m_lastTabbed != nullptr) m_window.tabifyDockWidget(m_lastTabbed, dock);
     if (tabbed) m_lastTabbed = dock;
     dock->hide();
+    connect(dock, &QDockWidget::visibilityChanged, this, &Room::docksChanged, Qt::QueuedConnection);
 }
 
 } // namespace stagewright

@@ -18,6 +18,8 @@ class QVBoxLayout;
 
 namespace stagewright {
 
+class Inspector;
+
 class Room : public QObject {
     Q_OBJECT
 public:
@@ -26,9 +28,10 @@ public:
     QMainWindow& window() { return m_window; }
     QVBoxLayout* workArea() { return m_work; }           // the views over the legend; room above and below them
     QVBoxLayout* panelColumn() { return m_panelColumn; } // the panels at the right; room above them
-    QStackedWidget* panels() { return m_panels; }
-    QSplitter* columns() { return m_columns; } // runs list, work, panel
-    QSplitter* rows() { return m_rows; }       // timeline, memory
+    Inspector* inspector() { return m_inspector; }       // them under their tabs
+    QStackedWidget* panels();                            // the pages of the inspector
+    QSplitter* columns() { return m_columns; }           // runs list, work, panel
+    QSplitter* rows() { return m_rows; }                 // timeline, memory
     QStatusBar* statusBar() { return m_window.statusBar(); }
     void tell(const QString& text, int milliseconds); // in the status bar
 
@@ -49,6 +52,7 @@ public:
 
 signals:
     void pageChanged();
+    void docksChanged(); // one was opened or closed
 
 private:
     void fitPages();
@@ -62,7 +66,7 @@ private:
     QWidget* m_first = nullptr;
     QVBoxLayout* m_work;
     QSplitter* m_rows;
-    QStackedWidget* m_panels;
+    Inspector* m_inspector;
     QVBoxLayout* m_panelColumn;
     QDockWidget* m_lastTabbed = nullptr;
     QString m_pageTitle;

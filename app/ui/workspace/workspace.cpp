@@ -9,6 +9,7 @@
 
 #include "widgets/literals.h"
 #include "widgets/memory/memory_view.h"
+#include "widgets/panel/inspector.h"
 #include "widgets/panel/side_panel.h"
 #include "widgets/runs/runs_panel.h"
 #include "widgets/theme.h"
@@ -56,12 +57,14 @@ void Workspace::buildViews()
     m_views.legend = new Legend(m_room.rows()->parentWidget());
     m_room.workArea()->addWidget(m_views.legend);
     m_views.side = new SidePanel(m_room.panels());
-    m_views.side->setAccessibleName(u"Figures of the run"_s);
     m_room.panels()->addWidget(m_views.side);
+    m_room.inspector()->setPage(Inspector::Tab::Summary, m_views.side->summary());
+    m_room.inspector()->setPage(Inspector::Tab::Selection, m_views.side->selection());
+    connect(m_views.side, &SidePanel::selectionShown, m_room.inspector(), &Inspector::setSelected);
     m_room.columns()->setStretchFactor(0, 0);
     m_room.columns()->setStretchFactor(1, 1);
     m_room.columns()->setStretchFactor(2, 0);
-    m_room.columns()->setSizes({224, 1000, 316});
+    m_room.columns()->setSizes({224, 1000, 324});
 }
 
 void Workspace::setTheme(const Theme& theme)

@@ -1,5 +1,7 @@
-// The section Selection: what is known about the selected op, kernel or range.
+#include "widgets/panel/selection_column.h"
+
 #include <algorithm>
+#include <utility>
 
 #include <QHBoxLayout>
 #include <QLabel>
@@ -8,19 +10,87 @@
 #include "traces/analysis/explain_gap.h"
 #include "traces/analysis/kernels.h"
 #include "widgets/literals.h"
-#include "widgets/panel/side_panel.h"
 #include "widgets/sentence.h"
 #include "widgets/style.h"
 #include "widgets/timeline/span_card.h"
 
 namespace stagewright {
 
-void SidePanel::fillSelection()
+namespace {
+
+constexpr qsizetype mostNamed = 6; // ops of one row; the tooltip has all of them
+
+// "I3 on rank 2, W0 on rank 1 and 12 more"
+QString listed(const QStringList& names)
+{
+    if (names.isEmpty()) return u"nothing"_s;
+    if (names.size() <= mostNamed + 1) return names.join(u", "_s);
+    return u"%1 and %L2 more"_s.arg(names.first(mostNamed).join(u", "_s)).arg(names.size() - mostNamed);
+}
+
+QString listedTip(const QString& meaning, const QStringList& names)
+{
+    return names.size() <= mostNamed + 1 ? meaning : meaning + u'\n' + inLines(names.join(u", "_s));
+}
+
+} // namespace
+
+QString opOnRank(const Timeline& timeline, SpanId span)
+{
+    const Span& s = timeline.spans()[span];
+    return u"%1 on rank %2"_s.arg(shownName(timeline.nameOf(s))).arg(timeline.trackOf(span).rank);
+}
+
+SelectionColumn::SelectionColumn(QWidget* parent) : SectionColumn(parent)
+{
+    m_gap = addSection(u"Selected gap"_s);
+    m_gap->hide();
+    m_selection = addSection(u"Selection"_s);
+    finish();
+    fillSelection();
+}
+
+void SelectionColumn::setRun(std::shared_ptr<const Run> run, std::shared_ptr<const RunReport> figures)
+{
+    m_run = std::move(run);
+    m_figures = std::move(figures);
+    m_selected = noSpan;
+    m_aggregation = {};
+    m_slack.reset();
+    fillSelection();
+}
+
+void SelectionColumn::setSelection(SpanId span)
+{
+    m_selected = span;
+    fillSelection();
+}
+
+void SelectionColumn::setAggregation(const Aggregation& aggregation)
+{
+    m_aggregation = aggregation;
+    fillSelection();
+}
+
+void SelectionColumn::setSlack(std::shared_ptr<const std::vector<Nanos>> slack)
+{
+    m_slack = std::move(slack);
+    if (m_selected != noSpan) fillSelection();
+}
+
+void SelectionColumn::setTheme(const Theme& theme)
+{
+    SectionColumn::setTheme(theme);
+    fillSelection(); // its swatch has the theme's colours
+}
+
+void SelectionColumn::fillSelection()
 {
     m_selection->clear();
-    const bool shown = m_run && m_run->timeline;
+    const bool shown = m_run && m_run->timeline && m_figures;
     m_selection->setVisible(shown);
     if (!shown) return;
+    m_units = Units{m_run->timeline->timeUnit(), m_run->timeline->memoryUnit()};
     if (!m_aggregation.empty()) {
         const Aggregation& a = m_aggregation;
         m_selection->setTitle(u"Selected range"_s);
@@ -29,7 +99,7 @@ void SidePanel::fillSelection()
                             .arg(durationText(a.range.duration(), m_units)));
         if (!m_figures->noOps.empty()) { // ops, and so idle time, are unknown
             m_selection->addText(u"The table below the timeline has the kernels and copies in it, by class, name or "
-                                 "rank; the figures above are of the whole step."_s,
+                                 "rank; the figures under Summary are of the whole step."_s,
                                  "faint");
             return;
         }
@@ -49,15 +119,17 @@ void SidePanel::fillSelection()
         return;
     }
     m_selection->setTitle(u"Selection"_s);
+    m_selection->setVisible(m_selected != noSpan || m_gap->isHidden());
     if (m_selected == noSpan || m_selected >= m_run->timeline->spans().size())
         m_selection->addText(
-            u"Click an op to see what it waits for and what it releases. Drag over empty space to sum up a range."_s,
+            u"Click an op to see what it waits for and what it releases, and idle time to see its cause. Drag over "
+            "empty space to sum up a range."_s,
             "faint");
     else
         describeSpan(m_selected);
 }
 
-void SidePanel::describeSpan(SpanId id)
+void SelectionColumn::describeSpan(SpanId id)
 {
     const Timeline& timeline = *m_run->timeline;
     const Span& span = timeline.spans()[id];
@@ -80,6 +152,10 @@ void SidePanel::describeSpan(SpanId id)
         u"%1, rank %2"_s.arg(op ? sentence(ruleOf(span.op.kind).title) : breakable(look.name)).arg(track.rank), "value",
         head, true);
     title->setWordWrap(true);
+    if (!op) { // a name of a program, in the face of those
+        title->setText(breakable(look.name));
+        setRole(title, "identifier");
+    }
     layout->addWidget(title, 1);
     m_selection->addWidget(head);
 
@@ -91,6 +167,7 @@ void SidePanel::describeSpan(SpanId id)
         return QString::fromUtf8(of.data(), static_cast<qsizetype>(of.size()));
     };
     if (look.of) m_selection->addRow(u"Class"_s, text(titleOf(*look.of)), u"What kind of work it is, by its name."_s);
+    if (!op) m_selection->addRow(u"Rank"_s, QString::number(track.rank), u"Whose device ran it."_s);
     if (const QString lane = laneTitle(track); !op && !lane.isEmpty())
         m_selection->addRow(track.lane == Lane::Other ? u"On"_s : u"Stream"_s, lane, u"The lane it is on."_s);
     const bool window = m_figures->bubbles.windowEnd > m_figures->bubbles.windowBegin; // else from the start of the run
@@ -113,7 +190,7 @@ void SidePanel::describeSpan(SpanId id)
 }
 
 // What it waits for and what it releases; of a gather or reduction also how much of it is hidden.
-void SidePanel::describeTies(SpanId id)
+void SelectionColumn::describeTies(SpanId id)
 {
     const Timeline& timeline = *m_run->timeline;
     QStringList waits;
@@ -121,14 +198,12 @@ void SidePanel::describeTies(SpanId id)
     for (const Edge& edge : timeline.edgesInto(id))
         if (edge.kind == EdgeKind::Data || (edge.kind == EdgeKind::Order && beside(edge.from)))
             waits << opOnRank(timeline, edge.from);
-    m_selection->addRow(u"Waits for"_s, waits.isEmpty() ? u"nothing"_s : waits.join(", "_L1),
-                        u"Ops whose results it needs."_s);
+    m_selection->addRow(u"Waits for"_s, listed(waits), listedTip(u"Ops whose results it needs."_s, waits));
     QStringList releases;
     for (const Edge& edge : timeline.edgesFrom(id))
         if (edge.kind == EdgeKind::Data || (edge.kind == EdgeKind::Order && beside(id)))
             releases << opOnRank(timeline, edge.to);
-    m_selection->addRow(u"Releases"_s, releases.isEmpty() ? u"nothing"_s : releases.join(", "_L1),
-                        u"Ops that need its result."_s);
+    m_selection->addRow(u"Releases"_s, listed(releases), listedTip(u"Ops that need its result."_s, releases));
     if (const CollectiveUse* use = m_figures->collectiveUses.of(id)) {
         m_selection->addRow(u"Hidden"_s, durationText(use->hidden, m_units), u"Its rank runs an op meanwhile."_s);
         m_selection->addRow(u"Exposed"_s, durationText(use->exposed(), m_units),
@@ -137,7 +212,7 @@ void SidePanel::describeTies(SpanId id)
 }
 
 // What launched a kernel or copy, and how long before.
-void SidePanel::describeLaunch(SpanId id)
+void SelectionColumn::describeLaunch(SpanId id)
 {
     const Timeline& timeline = *m_run->timeline;
     const Span& span = timeline.spans()[id];
@@ -151,10 +226,11 @@ void SidePanel::describeLaunch(SpanId id)
                             u"From the call on the host until it started."_s);
     for (const auto& [title, sizes] : launchShape(timeline, span))
         m_selection->addRow(title, sizes, u"How it was launched."_s);
-    if (const QString name = shownName(timeline.nameOf(span)); look.name != name) m_selection->addText(breakable(name));
+    if (const QString name = shownName(timeline.nameOf(span)); look.name != name)
+        m_selection->addText(breakable(name), "identifier");
 }
 
-void SidePanel::describeMemory(SpanId id)
+void SelectionColumn::describeMemory(SpanId id)
 {
     const Timeline& timeline = *m_run->timeline;
     if (!timeline.hasMemory()) return;
@@ -172,7 +248,7 @@ void SidePanel::describeMemory(SpanId id)
                             u"Change in activation memory of its stage and microbatch, from its start to its end."_s);
 }
 
-void SidePanel::describeIdle(SpanId id)
+void SelectionColumn::describeIdle(SpanId id)
 {
     const Timeline& timeline = *m_run->timeline;
     Nanos idle = 0;
