@@ -288,9 +288,10 @@ private slots:
                  qPrintable(line("Peak activation")));
         QVERIFY2(line("Warm-up").contains(QRegularExpression(QStringLiteral("  [−+]?[0-9.]+ %$"))),
                  qPrintable(line("Warm-up")));
-        for (const QLabel* label : side->findChildren<QLabel*>()) {
-            if (!label->isVisibleTo(side) || label->text().isEmpty()) continue;
-            QVERIFY2(label->mapTo(side->widget(), QPoint(label->width(), 0)).x() <= side->viewport()->width(),
+        for (const QLabel* label : side->summary()->findChildren<QLabel*>()) {
+            if (!label->isVisibleTo(side->summary()) || label->text().isEmpty()) continue;
+            QVERIFY2(label->mapTo(side->summary()->widget(), QPoint(label->width(), 0)).x() <=
+                         side->summary()->viewport()->width(),
                      qPrintable(label->text()));
         }
         window.workspace().viewState()->setAreas({{{0, rankShare * 10}, 0, 3}});

@@ -145,7 +145,7 @@ private slots:
         QCOMPARE(remains(), QStringList());
 
         // The offer that follows: the plan beside it, with the first deviating op selected and reported.
-        QVERIFY2(m_window->workspace().banner()->text().contains(QStringLiteral("was read as 1F1B")),
+        QVERIFY2(m_window->workspace().banner()->text().contains(QStringLiteral(" as 1F1B, 4 ranks")),
                  qPrintable(m_window->workspace().banner()->text()));
         QPushButton* offer = m_window->workspace().banner()->answerButton();
         QVERIFY(offer->isVisible());

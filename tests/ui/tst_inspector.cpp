@@ -1,6 +1,9 @@
 // The panels at the right under their tabs: a selection leaves the summary as and where it is, every text fits at every
 // width, long lists are summed; and the room below, which docks take and give back.
 #include <QDockWidget>
+#include <QDragEnterEvent>
+#include <QLabel>
+#include <QMimeData>
 #include <QPushButton>
 #include <QScrollBar>
 #include <QSplitter>
@@ -329,6 +332,56 @@ private slots:
         QTRY_VERIFY(!dock->isVisible());
         m_window->workspace().actions()["flame"]->trigger();
         QTRY_VERIFY(dock->isVisible());
+    }
+
+    // A run in memory has a name that can be changed; a name that is taken gets a number.
+    void simulatedRunsAreRenamed()
+    {
+        RunLibrary* library = m_window->workspace().library();
+        const RunRef first = library->addSimulated(WindowFixture::simulated("1f1b"));
+        const RunRef second = library->addSimulated(WindowFixture::simulated("gpipe"));
+        m_window->workspace().shown().showRun(second);
+        QVERIFY(WindowFixture::settle(*m_window));
+        QVERIFY(m_window->workspace().actions()["renameRun"]->isEnabled());
+        library->rename(second, QStringLiteral("my order"));
+        QCOMPARE(m_window->workspace().runs()->info(second)->name, std::string("my order"));
+        library->rename(first, QStringLiteral("my order"));
+        QCOMPARE(m_window->workspace().runs()->info(first)->name, std::string("my order (2)"));
+        m_window->workspace().shown().showAgain();
+        QVERIFY(WindowFixture::settle(*m_window));
+        QTRY_VERIFY2(m_window->windowTitle().contains(QStringLiteral("my order")), qPrintable(m_window->windowTitle()));
+    }
+
+    // Files over the window: it says what a drop would do.
+    void aSignSaysWhatADropDoes()
+    {
+        QMimeData files;
+        files.setUrls(
+            {QUrl::fromLocalFile(QStringLiteral("/tmp/a.json")), QUrl::fromLocalFile(QStringLiteral("/tmp/b.json"))});
+        QDragEnterEvent enter(QPoint(300, 300), Qt::CopyAction, &files, Qt::LeftButton, Qt::NoModifier);
+        QCoreApplication::sendEvent(m_window.get(), &enter);
+        QVERIFY(enter.isAccepted());
+        auto* sign = m_window->findChild<QLabel*>(QStringLiteral("dropSign"));
+        QVERIFY(sign != nullptr && sign->isVisible() && sign->text().contains(QStringLiteral("2 files")));
+        QDragLeaveEvent leave;
+        QCoreApplication::sendEvent(m_window.get(), &leave);
+        QVERIFY(!sign->isVisible());
+    }
+
+    // While an edit makes the step shorter the axis stays, so that it looks so.
+    void theAxisOfAnEditStays()
+    {
+        open({"gpipe"});
+        const TimeRange before = m_window->workspace().viewState()->visible();
+        m_window->workspace().feature<OrderEditing>()->enterEdit();
+        ScheduleEditor& editor = m_window->workspace().feature<OrderEditing>()->editor();
+        const Nanos was = editor.figures().makespan;
+        editor.replace(QStringLiteral("a shorter order"), *makeSchedule("zb-h1", Shape{4, 8, 0}));
+        QVERIFY(editor.figures().makespan < was);
+        QCOMPARE(m_window->workspace().viewState()->visible().end, before.end);
+        m_window->workspace().feature<OrderEditing>()->leaveEdit();
+        QVERIFY(WindowFixture::settle(*m_window));
+        QCOMPARE(m_window->workspace().viewState()->leastEnd(), Nanos(0));
     }
 
     // What a note says of one run goes with it, and it moves nothing.

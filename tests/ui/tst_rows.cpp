@@ -144,7 +144,7 @@ private slots:
         open({"zb-h1"}, 24, 32);
         QCOMPARE(view->scene().scroll, 0.0);
         QCOMPARE(find->text(), QString());
-        QCOMPARE(m_window->workspace().views().side->verticalScrollBar()->value(), 0);
+        QCOMPARE(m_window->workspace().views().side->summary()->verticalScrollBar()->value(), 0);
         m_window->workspace().shown().showRun(first);
         QVERIFY(WindowFixture::settle(*m_window));
         QTRY_COMPARE(view->scene().scroll, 400.0);

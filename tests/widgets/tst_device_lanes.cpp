@@ -160,6 +160,40 @@ private slots:
         QCOMPARE(busyText(busyOf(shown.panel(), unknown)), QStringLiteral("–"));
     }
 
+    // A click on a stream's triangle folds it to a thin line in which its work can still be found; again: opens it.
+    void streamsFoldByTheirTriangles()
+    {
+        const Sample run = sample();
+        LanesView shown(run);
+        shown.view.show();
+        QVERIFY(QTest::qWaitForWindowExposed(&shown.view));
+        const auto place = [&]() -> const RowPlace& { return shown.view.scene().rows.rows[0]; };
+        const double open = place().bottom();
+        const auto press = [&](int lane) {
+            const RowPlace& row = place();
+            const double y =
+                shown.view.scene().rowTop(0) + row.lanesTop() - row.top + row.laneTop(lane) + row.laneHeight(lane) / 2;
+            QTest::mouseClick(&shown.view, Qt::LeftButton, {}, QPoint(12, static_cast<int>(y)));
+        };
+        press(3); // the thread, of two lanes
+        QCOMPARE(shown.state.rows().thinStreams.size(), std::size_t(1));
+        QVERIFY(place().thin(3) && place().thin(4) && !place().thin(2));
+        QCOMPARE(place().laneTop(3), place().laneTop(4)); // over each other
+        QCOMPARE(place().bottom(), open - 2 * place().lanePitch + RowPlace::foldedLane);
+        QVERIFY(shown.state.rows().collapsed.empty());
+        const PanelRank& rank = shown.panel().ranks[0];
+        for (const std::size_t lane : {std::size_t(3), std::size_t(4)}) {
+            const SpanId span = rank.lanes[lane].data.spanOf(0);
+            const auto rect = shown.view.rectOf({0, span});
+            QVERIFY(rect && rect->height() >= 4 && rect->height() <= RowPlace::foldedLane);
+            QVERIFY(shown.view.scene().spanAt(rect->center()).valid());
+        }
+        QVERIFY(shown.painted(Theme::light()) != shown.painted(Theme::darkTheme()));
+        press(3);
+        QVERIFY(shown.state.rows().thinStreams.empty());
+        QCOMPARE(place().bottom(), open);
+    }
+
     // Two GPUs of a process that take turns: each is busy half of the time, and so is the rank, whose row says what its
     // figure is.
     void gpusHaveTheirOwnShare()

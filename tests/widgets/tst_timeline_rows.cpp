@@ -526,6 +526,13 @@ void TestTimelineRows::gutterByKeysAndMouse()
     QCOMPARE(m_state->rows().collapsed, std::set<int>{33});
     QTest::mouseDClick(m_view.get(), Qt::LeftButton, {}, at);
     QVERIFY(m_state->rows().collapsed.empty());
+    // So does one click on its triangle.
+    const QPoint triangle(8, at.y());
+    QTest::mouseMove(m_view.get(), triangle);
+    QTest::mouseClick(m_view.get(), Qt::LeftButton, {}, triangle);
+    QCOMPARE(m_state->rows().collapsed, std::set<int>{33});
+    QTest::mouseClick(m_view.get(), Qt::LeftButton, {}, triangle);
+    QVERIFY(m_state->rows().collapsed.empty());
 }
 
 void TestTimelineRows::menusAsk()

@@ -96,7 +96,7 @@ void SectionView::add(const document::Table& table)
     for (const std::size_t c : shown) {
         const document::Column& column = table.columns[c];
         columns.push_back({QString::fromStdString(column.title), QString::fromStdString(column.meaning),
-                           column.kind != ColumnKind::Text, 100, column.brief});
+                           column.kind != ColumnKind::Text, 100, column.brief && column.words == nullptr});
     }
     std::vector<std::vector<FigureCell>> rows;
     std::vector<SpanId> ops; // of the rows shown

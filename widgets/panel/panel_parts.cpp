@@ -104,7 +104,7 @@ void LinkButton::paintEvent(QPaintEvent* event)
     written.setUnderline(underMouse() && isEnabled());
     painter.setFont(written);
     painter.setPen(option.palette.color(QPalette::ButtonText));
-    painter.drawText(rect().adjusted(1, 0, -1, 0), Qt::AlignLeft | Qt::AlignVCenter | Qt::TextWordWrap, text());
+    painter.drawText(rect(), Qt::AlignLeft | Qt::AlignVCenter | Qt::TextWordWrap, text());
 }
 
 ShareBar::ShareBar(QWidget* parent) : ThemedWidget(parent)
