@@ -174,21 +174,28 @@ Calibration residualsOf(const std::vector<MeasuredStep>& rows, const Cluster& cl
     return out;
 }
 
-Result<Calibration> calibrate(const std::vector<MeasuredStep>& rows, const Cluster& cluster, const Progress& progress)
+Result<Calibration> calibrate(const std::vector<MeasuredStep>& rows, const Cluster& cluster, const Progress& progress,
+                              const StepConstants& start)
 {
-    if (rows.size() < constantKeys.size())
-        return fail(ErrorCode::Usage,
-                    fmt::format("{} measured steps for {} constants", rows.size(), constantKeys.size()),
-                    fmt::format("give {} or more, of different t, p, d and b", constantKeys.size()));
+    if (rows.empty()) return fail(ErrorCode::Usage, "no measured steps", "give some, of different t, p, d and b");
+    const Point given = pointOf(start);
+    const std::size_t fitted = std::min(rows.size(), constantKeys.size());
+    const auto only = [&](Point point) { // what is fitted moves
+        std::copy(given.begin() + static_cast<std::ptrdiff_t>(fitted), given.end(),
+                  point.begin() + static_cast<std::ptrdiff_t>(fitted));
+        return point;
+    };
     const auto loss = [&](const Point& point) {
-        const StepConstants constants = constantsAt(point);
+        const StepConstants constants = constantsAt(only(point));
         return std::accumulate(rows.begin(), rows.end(), 0.0, [&](double sum, const MeasuredStep& row) {
             return sum + std::abs(predicted(row, cluster, constants) / row.seconds - 1);
         });
     };
-    const Point found = minimum(pointOf(StepConstants()), loss, progress);
+    const Point found = only(minimum(given, loss, progress));
     if (progress.cancelled()) return fail(ErrorCode::Cancelled, "interrupted");
-    return residualsOf(rows, cluster, constantsAt(found));
+    Calibration out = residualsOf(rows, cluster, constantsAt(found));
+    out.fitted = fitted;
+    return out;
 }
 
 std::vector<std::pair<std::string, double>> namedConstants(const StepConstants& constants)

@@ -26,12 +26,13 @@ struct Calibration {
     StepConstants constants;
     std::vector<double> errors;   // of each row: predicted ÷ measured − 1
     double mean = 0, largest = 0; // of their magnitudes
+    std::size_t fitted = 0;       // so many of namedConstants(), from the first; the others are as they were
 };
 // The constants as they are, against the rows; the cluster's number of devices is each row's own.
 Calibration residualsOf(const std::vector<MeasuredStep>& rows, const Cluster& cluster, const StepConstants& constants);
-// Usage: fewer rows than constants. Cancelled by the progress.
+// As many constants as there are rows, at most all; the others stay those given. Usage: no rows. Cancelled by the progress.
 Result<Calibration> calibrate(const std::vector<MeasuredStep>& rows, const Cluster& cluster,
-                              const Progress& progress = {});
+                              const Progress& progress = {}, const StepConstants& start = {});
 
 std::vector<std::pair<std::string, double>> namedConstants(const StepConstants& constants);
 // The constants as JSON, and back; Unreadable names the key.

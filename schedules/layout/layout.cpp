@@ -12,6 +12,7 @@
 #include "schedules/base/foreign_json.h"
 #include "schedules/base/json_input.h"
 #include "schedules/execute/simulate.h"
+#include "schedules/layout/layout_links.h"
 #include "schedules/library/registry.h"
 
 namespace stagewright {
@@ -281,7 +282,6 @@ CostModel layoutCosts(const Schedule& schedule, const Layout& layout, const Mode
 {
     const auto nanos = [](double seconds) { return std::max<Nanos>(1, std::llround(seconds * 1e9)); };
     CostModel out(schedule.stages, CostSource::Analytic);
-    int devices = 0;
     for (int k = 0; k < schedule.stages; ++k) {
         Parallelism way = wayOf(layout, k);
         const LayoutStage& stage = layout.stages[static_cast<std::size_t>(k)];
@@ -301,9 +301,8 @@ CostModel layoutCosts(const Schedule& schedule, const Layout& layout, const Mode
         StageMemory& memory = out.memory[static_cast<std::size_t>(k)];
         memory.activation = std::llround(kept);
         memory.boundary = std::llround(messageBytes(model, way));
-        devices = std::max(devices, *std::max_element(stage.devices.begin(), stage.devices.end()) + 1);
     }
-    out.links.all = linkOf(cluster, constants, devices);
+    out.links = layoutLinks(schedule, layout, model, cluster, constants);
     out.origin = fmt::format("{} on {}, {}", model.name, toText(cluster), toText(wayOf(layout, 0)));
     return out;
 }

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
+#include <iterator>
+#include <map>
 #include <numeric>
 #include <optional>
 #include <set>
@@ -82,6 +83,90 @@ std::optional<std::vector<int>> evenBounds(const std::vector<ModelLayer>& layers
     return bounds;
 }
 
+// The least time in which whole layers can be shared out to ranks that begin at given moments and do each of their layers so
+// many times: no step is shorter. Exact where all layers but a few cost the same; else each rank takes the largest sum of
+// layers that it has time for, which counts layers more than once and is a bound below that.
+class LayerPacking {
+public:
+    LayerPacking(const std::vector<ModelLayer>& layers, std::vector<double> waits, int times)
+        : m_waits(std::move(waits)), m_times(times)
+    {
+        std::map<Nanos, std::size_t> counts;
+        for (const ModelLayer& layer : layers) {
+            ++counts[layer.time()];
+            m_all += static_cast<double>(layer.time());
+        }
+        const auto usual = std::max_element(counts.begin(), counts.end(),
+                                            [](const auto& a, const auto& b) { return a.second < b.second; });
+        m_usual = static_cast<double>(usual->first);
+        m_usualCount = static_cast<double>(usual->second);
+        for (const ModelLayer& layer : layers)
+            if (layer.time() != usual->first) m_others.push_back(static_cast<double>(layer.time()));
+        std::sort(m_others.rbegin(), m_others.rend());
+        findSums(layers);
+    }
+    double least() const
+    {
+        double low = 0; // too short
+        for (const double wait : m_waits) low += wait;
+        low = (m_times * m_all + low) / static_cast<double>(m_waits.size()) - 1;
+        double high = m_waits.back() + m_times * m_all;
+        for (int round = 0; round < 60 && high - low > 0.5; ++round) {
+            const double middle = (low + high) / 2;
+            (fit(middle) ? high : low) = middle;
+        }
+        return low;
+    }
+
+private:
+    static constexpr std::size_t mostSums = 200'000, mostOthers = 6;
+
+    void findSums(const std::vector<ModelLayer>& layers)
+    {
+        std::set<Nanos> sums{0};
+        for (const ModelLayer& layer : layers) {
+            std::vector<Nanos> more;
+            for (const Nanos sum : sums) more.push_back(sum + layer.time());
+            sums.insert(more.begin(), more.end());
+            if (sums.size() > mostSums) return; // there are so many that one is near
+        }
+        m_sums.assign(sums.begin(), sums.end());
+    }
+    bool fit(double time) const
+    {
+        std::vector<double> room;
+        double sum = 0;
+        for (const double wait : m_waits) {
+            room.push_back(std::max(0.0, time - wait) / m_times);
+            sum += m_sums.empty() ? room.back()
+                                  : *std::prev(std::upper_bound(m_sums.begin(), m_sums.end(), room.back() + 1e-3));
+        }
+        if (sum < m_all) return false;
+        return m_others.size() > mostOthers || place(room, 0);
+    }
+    // The layers that are unlike the others, the largest first, then the others into what is left.
+    bool place(std::vector<double>& room, std::size_t next) const
+    {
+        double usual = 0;
+        for (const double one : room) usual += m_usual > 0 ? std::floor(one / m_usual + 1e-9) : m_usualCount;
+        if (usual < m_usualCount) return false;
+        if (next == m_others.size()) return true;
+        for (double& one : room) {
+            if (one + 1e-3 < m_others[next]) continue;
+            one -= m_others[next];
+            const bool fits = place(room, next + 1);
+            one += m_others[next];
+            if (fits) return true;
+        }
+        return false;
+    }
+
+    std::vector<double> m_waits;
+    int m_times;
+    double m_all = 0, m_usual = 0, m_usualCount = 0;
+    std::vector<double> m_others, m_sums;
+};
+
 class Divider {
 public:
     Divider(const PartitionProblem& problem, double seconds, const Progress& progress)
@@ -132,22 +217,24 @@ private:
     const ModelLayer& layer(int index) const { return m_problem.layers[static_cast<std::size_t>(index)]; }
 
     // No step is shorter, whatever the division and the order, than
-    //  - what all ranks work and wait: the k-th rank to begin has no layer before the k-th, so that they wait for at least
-    //    the first layers' forwards;
-    //  - the work of the fullest rank, which is a sum of whole layers;
+    //  - the least time in which all layers, whole, are on ranks that begin one after the other: the k-th by its first layer
+    //    has no layer before the k-th, and behind k messages;
     //  - for each layer the work of its rank, whose first layer it may be, or an earlier one, behind what comes before.
     Nanos bound() const
     {
-        const auto m = static_cast<double>(m_problem.microbatches), p = static_cast<double>(m_problem.ranks);
-        double all = 0, wait = 0;
-        std::vector<double> before{0}, times;
+        const auto m = static_cast<double>(m_problem.microbatches);
+        double hop = INFINITY;
+        std::vector<double> before{0}, times, waits;
         for (std::size_t k = 0; k < m_problem.layers.size(); ++k) {
-            if (k < static_cast<std::size_t>(m_problem.ranks)) wait += before.back();
-            before.push_back(before.back() + static_cast<double>(m_problem.layers[k].forward));
-            times.push_back(static_cast<double>(m_problem.layers[k].time()));
-            all += times.back();
+            const ModelLayer& one = m_problem.layers[k];
+            before.push_back(before.back() + static_cast<double>(one.forward));
+            times.push_back(static_cast<double>(one.time()));
+            const double rate = m_problem.link.bytesPerSecond;
+            hop = std::min(hop, static_cast<double>(m_problem.link.latency) +
+                                    (rate > 0 ? static_cast<double>(one.boundary) / rate * 1e9 : 0));
         }
-        double out = std::max((m * all + wait) / p, m * fullestRank(all / p));
+        for (int k = 0; k < m_problem.ranks; ++k) waits.push_back(before[static_cast<std::size_t>(k)] + k * hop);
+        double out = LayerPacking(m_problem.layers, waits, m_problem.microbatches).least();
         std::vector<std::size_t> longest(times.size());
         std::iota(longest.begin(), longest.end(), 0);
         std::stable_sort(longest.begin(), longest.end(), [&](auto a, auto b) { return times[a] > times[b]; });
@@ -159,26 +246,6 @@ private:
             out = std::max(out, least);
         }
         return static_cast<Nanos>(out);
-    }
-
-    // The least sum of layers that is not below the mean: some rank has no less.
-    double fullestRank(double mean) const
-    {
-        constexpr std::size_t mostSums = 200'000;
-        std::set<Nanos> sums{0};
-        const auto until = static_cast<Nanos>(std::ceil(mean));
-        Nanos least = std::numeric_limits<Nanos>::max();
-        for (const ModelLayer& layer : m_problem.layers) {
-            std::vector<Nanos> more;
-            for (const Nanos sum : sums)
-                if (const Nanos next = sum + layer.time(); next >= until)
-                    least = std::min(least, next);
-                else
-                    more.push_back(next);
-            sums.insert(more.begin(), more.end());
-            if (sums.size() > mostSums) return mean; // there are so many that one is near
-        }
-        return static_cast<double>(least);
     }
 
     std::vector<Schedule> schedulesOf(int chunks) const

@@ -34,18 +34,30 @@ Nanos Copies::duration(bool out, Bytes bytes) const
     return speed > 0 ? latency + std::llround(static_cast<double>(bytes) / speed * 1e9) : 0;
 }
 
+std::vector<Cards::Place> Cards::places() const
+{
+    std::map<int, std::pair<int, int>> known; // by host: its first rank, how many it has
+    std::vector<Place> out;
+    for (const int host : hosts) {
+        auto& [first, count] = known.try_emplace(host, static_cast<int>(out.size()), 0).first->second;
+        out.push_back({first, count++ % std::max(1, perHost)});
+    }
+    return out;
+}
+
 bool Links::haveBandwidth() const
 {
-    return all.bytesPerSecond > 0 || std::any_of(overrides.begin(), overrides.end(),
-                                                 [](const auto& link) { return link.second.bytesPerSecond > 0; });
+    return all.bytesPerSecond > 0 || (!cards.hosts.empty() && cards.link.bytesPerSecond > 0) ||
+           std::any_of(overrides.begin(), overrides.end(),
+                       [](const auto& link) { return link.second.bytesPerSecond > 0; });
 }
 
 Link Links::of(int fromRank, int toRank) const
 {
     if (fromRank == toRank) return {};
-    if (overrides.empty()) return all;
-    const auto found = overrides.find({fromRank, toRank});
-    return found == overrides.end() ? all : found->second;
+    if (!overrides.empty())
+        if (const auto found = overrides.find({fromRank, toRank}); found != overrides.end()) return found->second;
+    return cards.between(fromRank, toRank) ? cards.link : all;
 }
 
 Transit Links::transit(int fromRank, int toRank, Bytes bytes) const

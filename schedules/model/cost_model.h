@@ -52,11 +52,33 @@ struct Copies {
     bool operator==(const Copies&) const = default;
 };
 
+// Network cards of hosts. A message between ranks of two hosts takes a card of the one out and a card of the other in, both
+// for as long as its bytes take, and queues for them with the messages of all ranks that share them, in the order in which
+// they can leave. What waits for the one card keeps the other.
+struct Cards {
+    std::vector<int> hosts;    // by rank; empty: there are none, and a message takes the link of its two ranks alone
+    int perHost = 1;           // a host's ranks take its cards in turn
+    Link link;                 // through one card, instead of Links::all
+    bool fullDuplex = true;    // else a card sends or receives
+    int hostOf(int rank) const // −1: unknown
+    {
+        return rank >= 0 && rank < static_cast<int>(hosts.size()) ? hosts[static_cast<std::size_t>(rank)] : -1;
+    }
+    bool between(int from, int to) const { return hostOf(from) >= 0 && hostOf(to) >= 0 && hostOf(from) != hostOf(to); }
+    struct Place {
+        int first = 0; // rank of its host
+        int card = 0;  // of its host
+    };
+    std::vector<Place> places() const; // by rank
+    bool operator==(const Cards&) const = default;
+};
+
 struct Links {
     Link all;
     std::map<std::pair<int, int>, Link> overrides; // (from rank, to rank)
     ResourceUse collectives = ResourceUse::Compute;
     Copies copies = {};
+    Cards cards = {};
 
     // What ops of this kind queue for on their rank.
     Resource queueOf(OpKind kind) const

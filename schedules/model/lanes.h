@@ -23,8 +23,10 @@ enum class Lane : std::uint8_t {
     Reduce,  // gradients: REDUCE_GRAD beside compute
     CopyOut, // OFFLOAD
     CopyIn,  // RELOAD
+    CardOut, // what a host's network card sends, of all its ranks; on the first of them
+    CardIn,  // what it receives
 };
-inline constexpr std::size_t laneCount = 11;
+inline constexpr std::size_t laneCount = 13;
 inline constexpr std::size_t laneRoom = laneCount + 1; // one more, for the lane that a test adds (ExtraKind in kinds.h)
 
 enum class LaneUse : std::uint8_t {
@@ -33,6 +35,7 @@ enum class LaneUse : std::uint8_t {
     Wait,
     Device,     // work of a GPU
     Ranges,     // named ranges of a host
+    Network,    // messages on a network card, again: they are on lanes of their ranks, too
     Collective, // ops of a rank's list that run beside its compute ops, with those of other ranks
     Beside,     // ops of a rank's list that run beside its compute ops
 };

@@ -148,6 +148,7 @@ void apply(const WhatIfChange& change, const Schedule& schedule, CostModel& cost
         if (change.rank < 0) {
             slow(costs.links.all);
             for (auto& [ends, link] : costs.links.overrides) slow(link);
+            slow(costs.links.cards.link);
             for (int stage = 0; stage < costs.stages(); ++stage)
                 // links' users too
                 for (const OpKind kind : {OpKind::Unshard, OpKind::ReduceGrad}) costs.scale(kind, stage, factor);

@@ -425,10 +425,23 @@ Result<ReshardingPlan> planResharding(const ReshardingProblem& problem, const Pr
     }
     STAGEWRIGHT_CHECK(check(problem.from, problem.fromLayout, problem.shape.size(), "src"));
     STAGEWRIGHT_CHECK(check(problem.to, problem.toLayout, problem.shape.size(), "dst"));
-    out.tasks = tasksOf(problem);
-    if (out.tasks.size() > mostTasks)
+    auto made = tasksOf(problem);
+    if (made.size() > mostTasks)
         return fail(ErrorCode::Usage, fmt::format("the layouts cut the tensor into more than {} tasks", mostTasks),
                     "cut it less");
+    const std::int64_t elements = out.elements;
+    STAGEWRIGHT_TRY(auto plan, planTasks(std::move(made), problem.from.hosts, problem.to.hosts, progress));
+    plan.elements = elements;
+    return plan;
+}
+
+Result<ReshardingPlan> planTasks(std::vector<UnitTask> known, int fromHosts, int toHosts, const Progress& progress)
+{
+    ReshardingPlan out;
+    ReshardingProblem problem; // only its hosts count
+    problem.from.hosts = fromHosts;
+    problem.to.hosts = toHosts;
+    out.tasks = std::move(known);
     const auto& tasks = out.tasks;
     out.sendReceive = copies(tasks, problem, true, false);
     out.oneCopy = copies(tasks, problem, false, false);

@@ -25,8 +25,10 @@ bool messagesAreAlike(const Schedule& schedule, const CellSpace& cells, std::spa
 
 bool PlainRun::serves(const Schedule& schedule, const CellSpace& cells, const StepRules& rules)
 {
-    return !hasMessagesOrMeetings(schedule) && (messagesAreAlike(schedule, cells, rules.boundary) ||
-                                                !sharesBandwidth(rules.links, rules.boundary, rules.channels));
+    return !hasMessagesOrMeetings(schedule) &&
+           (messagesAreAlike(schedule, cells, rules.boundary) ||
+            !sharesBandwidth(rules.links, rules.boundary, rules.channels)) &&
+           (rules.links.cards.hosts.empty() || !sharesBandwidth(rules.links, rules.boundary, rules.channels));
 }
 
 PlainRun::PlainRun(const Schedule& schedule, const CellSpace& cells, const StepRules& rules,

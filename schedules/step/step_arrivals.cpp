@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
+#include <tuple>
 
 #include "schedules/messages/link_lane.h"
 #include "schedules/messages/message_delay.h"
@@ -14,11 +16,24 @@ StepArrivals::StepArrivals(const Schedule& schedule, const OpIndex& index, const
 {
     if (!sharesBandwidth(rules.links, rules.boundary, rules.channels)) return;
     std::map<std::pair<int, int>, LinkLane> lanes;
-    for (const Message& message : messagesBySender(schedule, index)) {
+    CardLanes cards(rules.links, rules.channels);
+    const std::vector<Message> messages = messagesBySender(schedule, index);
+    std::vector<std::size_t> order(messages.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    if (cards.any()) // ways of many ranks share them: in the order of time (step_run_in_time.cpp)
+        std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+            const Message &one = messages[a], &other = messages[b];
+            return std::tuple(ends[one.producer], one.fromRank, one.producer) <
+                   std::tuple(ends[other.producer], other.fromRank, other.producer);
+        });
+    m_flights.resize(messages.size());
+    for (const std::size_t i : order) {
+        const Message& message = messages[i];
         const Transit transit = messageTransit(schedule, rules.links, rules.boundary, message.receive,
                                                message.send.stage, message.toRank, index.cells().slices);
-        const Nanos begin = lanes[{message.fromRank, message.toRank}].take(ends[message.producer], transit);
-        m_flights.push_back({message.producer, message.consumer, {begin, begin + transit.delay}});
+        const Nanos begin = cards.take(lanes[{message.fromRank, message.toRank}], message.fromRank, message.toRank,
+                                       ends[message.producer], transit);
+        m_flights[i] = {message.producer, message.consumer, {begin, begin + transit.delay}};
     }
 }
 

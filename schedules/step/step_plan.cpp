@@ -61,7 +61,9 @@ int StepPlan::bucketsOf(const Op& optimizer, int rank) const
 std::uint32_t StepPlan::linkOf(int from, int to)
 {
     const auto key = (static_cast<std::uint64_t>(from) << 32) | static_cast<std::uint32_t>(to);
-    return m_linkOfRanks.try_emplace(key, static_cast<std::uint32_t>(m_linkOfRanks.size())).first->second;
+    const auto [at, fresh] = m_linkOfRanks.try_emplace(key, static_cast<std::uint32_t>(m_linkOfRanks.size()));
+    if (fresh) m_linkEnds.emplace_back(from, to);
+    return at->second;
 }
 
 void StepPlan::addMessages()

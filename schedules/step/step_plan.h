@@ -79,6 +79,7 @@ public:
     std::span<const Message> messages() const { return m_messages; }
     std::uint32_t messageOf(std::uint32_t op) const { return m_pairs.messageOf(op); } // of a send or receive
     std::size_t linkCount() const { return m_linkOfRanks.size(); }
+    std::pair<int, int> ranksOf(std::uint32_t link) const { return m_linkEnds[link]; } // from, to
     // Those that leave at the op's end, in the order in which they take their links.
     std::span<const Flight> flights() const { return m_flights; }
     std::pair<std::uint32_t, std::uint32_t> flightsOf(std::uint32_t op) const
@@ -111,6 +112,7 @@ private:
     std::vector<std::uint32_t> m_firstFlight; // by op; empty: messages don't share links
     std::vector<Flight> m_flights;
     std::unordered_map<std::uint64_t, std::uint32_t> m_linkOfRanks; // by (from, to)
+    std::vector<std::pair<int, int>> m_linkEnds;
     std::vector<std::vector<std::uint32_t>> m_meetings;
     std::unordered_map<std::uint32_t, std::uint32_t> m_meetingOf;
     std::vector<char> m_stepsOnArrival; // by rank; empty: none does

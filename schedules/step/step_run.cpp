@@ -10,7 +10,7 @@ namespace stagewright {
 
 StepRun::StepRun(const StepPlan& plan, std::span<const Nanos> durations)
     : m_plan(plan), m_schedule(plan.schedule()), m_index(plan.index()), m_channels(plan.rules().channels),
-      m_durations(durations)
+      m_durations(durations), m_cards(plan.rules().links, plan.rules().channels)
 {
     const std::size_t ranks = m_schedule.order.size();
     m_out.offsets.push_back(0);
@@ -44,8 +44,14 @@ void StepRun::fly(std::uint32_t op)
     for (std::uint32_t i = first; i < last; ++i) {
         const StepPlan::Flight& flight = m_plan.flights()[i];
         const Nanos leaves = m_leaves.empty() ? m_out.end[op] : m_leaves[op];
-        m_arrivals[i] = m_links[flight.link].lane.take(leaves, flight.transit) + flight.transit.delay;
+        m_arrivals[i] = takeLink(flight.link, leaves, flight.transit) + flight.transit.delay;
     }
+}
+
+Nanos StepRun::takeLink(std::uint32_t link, Nanos ready, const Transit& transit)
+{
+    const auto [from, to] = m_plan.ranksOf(link);
+    return m_cards.take(m_links[link].lane, from, to, ready, transit);
 }
 
 // Whether its end, arrival or departure is known.
@@ -245,7 +251,7 @@ Nanos StepRun::start(std::uint32_t message, Nanos ready)
 {
     MessageTimes& times = m_out.messages[message];
     const StepPlan::Message& sent = m_plan.messages()[message];
-    times.begin = m_links[sent.link].lane.take(ready, sent.transit);
+    times.begin = takeLink(sent.link, ready, sent.transit);
     times.arrival = times.begin + sent.transit.delay;
     wake(m_index.placeOf(times.send).rank);
     wake(m_index.placeOf(times.receive).rank);
@@ -356,11 +362,12 @@ void StepRun::runRank(int rank)
 
 bool StepRun::run(PlacePolicy policy)
 {
-    if (policy == PlacePolicy::Strict && lanesAreShared()) {
+    const bool inTime = lanesAreShared() && (policy == PlacePolicy::Strict || m_cards.any());
+    if (inTime) {
         runInTime();
-        return done() == m_index.opCount();
+        if (policy == PlacePolicy::Strict || done() == m_index.opCount()) return done() == m_index.opCount();
     }
-    for (int r = m_schedule.ranks - 1; r >= 0; --r) wake(r);
+    for (int r = m_schedule.ranks - 1; r >= 0 && !inTime; --r) wake(r);
     while (true) {
         while (!m_runnable.empty()) {
             const int rank = m_runnable.back();

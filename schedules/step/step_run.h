@@ -55,7 +55,7 @@ private:
     Nanos runAny(std::uint32_t op, int rank, Nanos now, Nanos begin);                // until when the list is busy
     void awaitInputs(std::uint32_t op, int rank, std::size_t count);
     void tellWaiting(int rank);
-    bool lanesAreShared() const; // by collectives of several ranks: then runInTime()
+    bool lanesAreShared() const; // by collectives or messages of several ranks: then runInTime()
     void runInTime();
     template <typename Visit>
     void eachCollectiveFor(const Op& op, int rank, Visit&& visit) const; // that the op waits for, beside compute
@@ -67,6 +67,7 @@ private:
     void advance(LinkQueue& link);
     void advanceStream(int rank);
     Nanos start(std::uint32_t message, Nanos ready);
+    Nanos takeLink(std::uint32_t link, Nanos ready, const Transit& transit);
     void addHeldBack(int rank, std::uint32_t op, std::uint32_t message, std::vector<Obstacle>& out) const;
     void fly(std::uint32_t op);
     void wake(int rank);
@@ -78,6 +79,7 @@ private:
     std::span<const Nanos> m_durations;
     SimResult m_out;
     std::vector<LinkQueue> m_links;
+    CardLanes m_cards;
     std::optional<CommunicationStreams> m_streams;    // one a rank
     std::vector<CommunicationStreams::Side> m_posted; // at once
     std::vector<Nanos> m_arrivals;                    // by flight; −1: it has not left

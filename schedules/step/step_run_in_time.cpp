@@ -1,5 +1,5 @@
 // StepRun in the order of time: where several ranks share collectives, who takes a rank's lane first depends
-// on when all have come to them, and not on the order in which ranks are looked at.
+// on when all have come to them, and not on the order in which ranks are looked at; so does who takes a network card.
 #include "schedules/step/step_run.h"
 
 #include <algorithm>
@@ -32,7 +32,10 @@ struct Moment {
 
 } // namespace
 
-bool StepRun::lanesAreShared() const { return !m_beside.empty() && !m_durations.empty() && m_plan.ranksMeet(); }
+bool StepRun::lanesAreShared() const
+{
+    return !m_durations.empty() && (m_cards.any() || (!m_beside.empty() && m_plan.ranksMeet()));
+}
 
 void StepRun::runInTime()
 {
@@ -45,12 +48,13 @@ void StepRun::runInTime()
         const std::size_t at = m_head[r];
         const std::uint32_t id = m_index.idOf(rank, at);
         Moment next{m_clock[r], What::Runs, rank, noOp};
-        if (isCollective(ops[at].kind)) {
+        if (isCollective(ops[at].kind) && !m_beside.empty()) {
             next.what = What::Comes;
         } else if (!isMessage(ops[at].kind)) {
             bool there = true;
             const std::size_t count = groupSize(m_schedule, rank, at);
-            for (std::uint32_t k = id; k < id + count; ++k) there = inputsThere(k, rank, next.time) && there;
+            for (std::uint32_t k = id; k < id + count; ++k)
+                there = inputsThere(k, rank, next.time) && there && reductionThere(k, rank, m_clock[r], next.time);
             if (!there) return awaitInputs(id, rank, count);
             if (runsApart(ops[at].kind)) next.time = m_clock[r]; // the list does not wait for its start
         }
@@ -66,13 +70,14 @@ void StepRun::runInTime()
         }
     };
     for (int r = 0; r < m_schedule.ranks; ++r) expect(r);
+    lookAgain();
     std::vector<std::uint32_t> met; // collectives that all have come to at this moment, one op of each
     while (!moments.empty()) {
         const Moment now = moments.top();
         moments.pop();
         const auto r = static_cast<std::size_t>(now.rank);
         if (now.what == What::Leaves) {
-            m_leaves[now.op] = std::max(now.time, m_beside[r].lane);
+            if (!m_leaves.empty()) m_leaves[now.op] = std::max(now.time, m_beside[r].lane);
             fly(now.op);
             tellWaiting(now.rank);
         } else {
@@ -91,7 +96,7 @@ void StepRun::runInTime()
                 m_clock[r] = runAny(id, now.rank, now.time, begin);
                 for (std::uint32_t k = id; k < id + groupSize(m_schedule, now.rank, at); ++k) {
                     ++m_head[r];
-                    if (m_leaves.empty())
+                    if (m_leaves.empty() && !m_cards.any())
                         fly(k);
                     else
                         moments.push({m_out.end[k], What::Leaves, now.rank, k});

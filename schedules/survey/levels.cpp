@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "schedules/base/quantity.h"
 #include "schedules/base/text.h"
 #include "schedules/library/registry.h"
 
@@ -13,7 +14,7 @@ namespace stagewright {
 namespace {
 
 constexpr std::size_t mostFlips = 8;
-constexpr const char* levelKeys[] = {"formula", "units", "costs", "messages"};
+constexpr const char* levelKeys[] = {"formula", "units", "costs", "messages", "measured"};
 
 std::size_t indexOf(TruthLevel level) { return static_cast<std::size_t>(level); }
 
@@ -34,7 +35,8 @@ void placeRows(std::vector<LevelRow>& rows)
 // What the next level adds, and to whom.
 std::string flipText(const LevelRow& a, const LevelRow& b, std::size_t level)
 {
-    constexpr const char* causes[] = {"", "what the formula leaves out", "the costs", "messages"};
+    constexpr const char* causes[] = {"", "what the formula leaves out", "the costs", "messages",
+                                      "what the simulation leaves out"};
     const auto adds = [level](const LevelRow& row) { return *row.step[level] - *row.step[level - 1]; };
     const auto changeText = [](double change) {
         return fmt::format("{} {}", change < 0 ? "take" : "add", shortNumber(std::abs(change)));
@@ -67,11 +69,41 @@ std::vector<std::string> flipsOf(const std::vector<LevelRow>& rows)
     return out;
 }
 
+// How far each level is from what was measured.
+std::string distancesText(const LevelsAnswer& answer)
+{
+    std::string out;
+    for (std::size_t level = 0; level + 1 < truthLevelCount; ++level) {
+        double sum = 0, largest = 0;
+        int count = 0;
+        const LevelRow* worst = nullptr;
+        for (const LevelRow& row : answer.rows) {
+            if (!row.step[level] || !row.step.back()) continue;
+            const double away = *row.step[level] / *row.step.back() - 1;
+            sum += std::abs(away);
+            ++count;
+            if (worst == nullptr || std::abs(away) > std::abs(largest)) largest = away, worst = &row;
+        }
+        if (worst == nullptr) continue;
+        out += fmt::format(" {}: {} from the measured steps on average, {} of {} at most.",
+                           titleOf(static_cast<TruthLevel>(level)), formatPercent(sum / count), formatChange(largest),
+                           shownTitle(worst->schedule));
+    }
+    return out;
+}
+
 std::vector<SurveyField> levelsFields()
 {
     std::vector<SurveyField> fields = parameterFields();
     std::erase_if(fields, [](const SurveyField& field) { return field.name == fieldOf(ExploreParameter::Cap).name; });
     fields.push_back(schedulesField(usualSchedules, {}));
+    fields.push_back(
+        {.name = "measured",
+         .title = "Measured steps",
+         .help = "What schedules took, in rank shares: 1f1b=61.2,gpipe=64. On the command line also a run file: "
+                 "its runs give them, and the shape and costs that are not given.",
+         .kind = FieldKind::Text,
+         .none = "none"});
     return fields;
 }
 
@@ -82,7 +114,22 @@ Result<SurveyAnswer> levelsAnswer(const SurveyQuestion& asked, const Progress& p
         if (const auto parameter = static_cast<ExploreParameter>(i); parameter != ExploreParameter::Cap)
             question = question.with(parameter, asked.real(fieldOf(parameter).name));
     STAGEWRIGHT_TRY(const auto schedules, schedulesAsked(asked, {}));
-    const LevelsAnswer answer = levelsSurvey(question, schedules, progress);
+    std::map<std::string, double> measured;
+    if (asked.text("measured") != "none")
+        for (const std::string_view item : itemsOf(asked.text("measured"))) {
+            const auto [name, value] = keyValueOf(item);
+            const auto number = numberOf(value.value_or(""));
+            if (!number || *number <= 0)
+                return fail(ErrorCode::Usage, fmt::format("measured takes SCHEDULE=STEP, not '{}'", item),
+                            "write 1f1b=61.2,gpipe=64, in rank shares");
+            measured[std::string(name)] = *number;
+        }
+    std::vector<std::string> all = schedules;
+    for (const auto& [name, step] : measured) {
+        STAGEWRIGHT_CHECK(findSchedule(name));
+        if (std::find(all.begin(), all.end(), name) == all.end()) all.push_back(name);
+    }
+    const LevelsAnswer answer = levelsSurvey(question, all, progress, measured);
     return SurveyAnswer{.setup = setupOf(question),
                         .tables = {levelsTable(answer)},
                         .units = exploreUnits,
@@ -94,12 +141,17 @@ Result<SurveyAnswer> levelsAnswer(const SurveyQuestion& asked, const Progress& p
 
 std::string titleOf(TruthLevel level)
 {
-    constexpr const char* titles[] = {"Formula", "Unit costs", "These costs", "Messages, too"};
+    constexpr const char* titles[] = {"Formula", "Unit costs", "These costs", "Messages, too", "Measured"};
     return titles[indexOf(level)];
 }
 
+bool LevelsAnswer::measured() const
+{
+    return std::any_of(rows.begin(), rows.end(), [](const LevelRow& row) { return row.step.back().has_value(); });
+}
+
 LevelsAnswer levelsSurvey(const ExploreQuestion& question, const std::vector<std::string>& schedules,
-                          const Progress& progress)
+                          const Progress& progress, const std::map<std::string, double>& measured)
 {
     LevelsAnswer out{question, {}, {}, true};
     ExploreQuestion costs = question;
@@ -117,14 +169,17 @@ LevelsAnswer levelsSurvey(const ExploreQuestion& question, const std::vector<std
         // the formulas count F, I and W of a rank
         if (const auto form = closedFormOf(schedules[i], shapeOf(points[i]), 1, 1, 1); form && form->makespan >= 0)
             row.step[indexOf(TruthLevel::Formula)] = form->makespan;
-        for (std::size_t level = 1; level < truthLevelCount; ++level)
+        if (const auto found = measured.find(schedules[i]); found != measured.end()) row.step.back() = found->second;
+        for (std::size_t level = 1; level <= indexOf(TruthLevel::Messages); ++level)
             if (const SweepRow& at = rows[(level - 1) * schedules.size() + i]; at.good())
                 row.step[level] = at.timeValue(at.makespan);
         out.rows.push_back(std::move(row));
     }
     placeRows(out.rows);
     out.flips = flipsOf(out.rows);
-    const auto key = [](const LevelRow& row) { return row.step.back().value_or(INFINITY); };
+    const auto key = [](const LevelRow& row) {
+        return row.step.back().value_or(row.step[indexOf(TruthLevel::Messages)].value_or(INFINITY));
+    };
     std::stable_sort(out.rows.begin(), out.rows.end(),
                      [&](const LevelRow& a, const LevelRow& b) { return key(a) < key(b); });
     return out;
@@ -133,14 +188,15 @@ LevelsAnswer levelsSurvey(const ExploreQuestion& question, const std::vector<std
 SurveyTable levelsTable(const LevelsAnswer& answer)
 {
     SurveyTable table{"levels", "Schedules by how much is counted", {{"schedule", "Schedule", ColumnKind::Text}}, {}};
-    for (std::size_t level = 0; level < truthLevelCount; ++level) {
+    const std::size_t levels = truthLevelCount - (answer.measured() ? 0 : 1);
+    for (std::size_t level = 0; level < levels; ++level) {
         const std::string title = titleOf(static_cast<TruthLevel>(level));
         table.columns.push_back({levelKeys[level], title, ColumnKind::Real, "Makespan in shares of a rank."});
         table.columns.push_back({std::string(levelKeys[level]) + "_place", "place", ColumnKind::Whole});
     }
     for (const LevelRow& row : answer.rows) {
         TableRow cells{row.schedule};
-        for (std::size_t level = 0; level < truthLevelCount; ++level) {
+        for (std::size_t level = 0; level < levels; ++level) {
             cells.push_back(cellOf(row.step[level]));
             cells.push_back(row.place[level] > 0 ? TableCell(std::int64_t{row.place[level]}) : TableCell());
         }
@@ -149,6 +205,7 @@ SurveyTable levelsTable(const LevelsAnswer& answer)
     table.sentence = !answer.complete       ? std::string()
                      : answer.flips.empty() ? "No two schedules change places."
                                             : joined(answer.flips, " ");
+    if (answer.complete && answer.measured()) table.sentence += distancesText(answer);
     return table;
 }
 
@@ -159,8 +216,9 @@ Plot levelsPlot(const LevelsAnswer& answer)
     plot.nothing = "simulating…";
     plot.up.downwards = true;
     plot.across.least = -0.2;
-    plot.across.most = 3.2;
-    for (std::size_t level = 0; level < truthLevelCount; ++level)
+    const std::size_t levels = truthLevelCount - (answer.measured() ? 0 : 1);
+    plot.across.most = static_cast<double>(levels) - 0.8;
+    for (std::size_t level = 0; level < levels; ++level)
         plot.across.names.push_back(titleOf(static_cast<TruthLevel>(level)));
     plot.up.names.emplace_back();
     for (std::size_t place = 1; place <= answer.rows.size(); ++place) plot.up.names.push_back(std::to_string(place));
@@ -169,7 +227,7 @@ Plot levelsPlot(const LevelsAnswer& answer)
         PlotSeries line{shownTitle(row.schedule), {}};
         line.dots = true;
         line.size = 1.75;
-        for (std::size_t level = 0; level < truthLevelCount; ++level) {
+        for (std::size_t level = 0; level < levels; ++level) {
             if (row.place[level] == 0) continue;
             const auto x = static_cast<double>(level), y = static_cast<double>(row.place[level]);
             line.points.push_back({x, y});

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,8 +18,9 @@ enum class TruthLevel : std::uint8_t {
     Units,    // simulated, F = I = W = 1
     Costs,    // simulated, with the question's costs
     Messages, // and its latency
+    Measured, // as it was recorded, where it was
 };
-inline constexpr std::size_t truthLevelCount = 4;
+inline constexpr std::size_t truthLevelCount = 5;
 std::string titleOf(TruthLevel level);
 
 struct LevelRow {
@@ -32,9 +34,11 @@ struct LevelsAnswer {
     std::vector<LevelRow> rows;     // by the last level
     std::vector<std::string> flips; // in sentences
     bool complete = true;
+    bool measured() const; // any schedule was
 };
+// measured: recorded steps of some schedules, in rank shares, by name.
 LevelsAnswer levelsSurvey(const ExploreQuestion& question, const std::vector<std::string>& schedules,
-                          const Progress& progress = {});
+                          const Progress& progress = {}, const std::map<std::string, double>& measured = {});
 SurveyTable levelsTable(const LevelsAnswer& answer);
 Plot levelsPlot(const LevelsAnswer& answer); // places over the levels; ids count the rows
 

@@ -100,6 +100,22 @@ struct CostReader {
         if (!out.fullDuplex && duplex != Json("half")) wrong(path + ".duplex", "half or full is expected");
         return out;
     }
+    Cards cards(const Json& json, const std::string& path)
+    {
+        Cards out;
+        if (!object(json, path, {"hosts", "per_host", "latency_ns", "bytes_per_second", "duplex"})) return out;
+        out.link = link(json, path);
+        each(json, "hosts", mostStages, [&](const Json& value, const std::string& at) {
+            out.hosts.push_back(static_cast<int>(integer(value, at, 0, mostStages - 1)));
+        });
+        if (out.hosts.empty()) wrong(path + ".hosts", "the host of each rank is expected");
+        if (json.contains("per_host"))
+            out.perHost = static_cast<int>(integer(json["per_host"], path + ".per_host", 1, mostStages));
+        const Json duplex = json.value("duplex", Json("full"));
+        out.fullDuplex = duplex == Json("full");
+        if (!out.fullDuplex && duplex != Json("half")) wrong(path + ".duplex", "half or full is expected");
+        return out;
+    }
     StageMemory memory(const Json& json, const std::string& path)
     {
         StageMemory out;
@@ -222,6 +238,13 @@ std::string writeCostsJson(const CostModel& costs)
                  {"latency_ns", copies.latency}};
         if (copies.fullDuplex) entry["duplex"] = "full";
     }
+    if (const Cards& cards = costs.links.cards; !cards.hosts.empty()) {
+        Json& entry = out["cards"];
+        entry = linkJson(cards.link);
+        entry["hosts"] = cards.hosts;
+        entry["per_host"] = cards.perHost;
+        if (!cards.fullDuplex) entry["duplex"] = "half";
+    }
     if (costs.sharding.level != ShardLevel::None) out["sharding"] = toText(costs.sharding);
     if (costs.sharding.bucket > 0) out["bucket_bytes"] = costs.sharding.bucket;
     if (costs.replicas != 1) out["replicas"] = costs.replicas;
@@ -277,7 +300,8 @@ Result<CostModel> readCostsJson(const std::string& text)
                                           "slice_lengths",  "jitter",           "jitter_seed",
                                           "pairs",          "microbatches",     "layers",
                                           "collectives",    "sharding",         "bucket_bytes",
-                                          "replicas",       "microbatch_sizes", "copies"}))
+                                          "replicas",       "microbatch_sizes", "copies",
+                                          "cards"}))
         return tl::unexpected(in.error);
     if (json.value("format", Json()) != Json(format))
         return fail(ErrorCode::Unreadable, fmt::format("costs: format is not \"{}\"", format));
@@ -286,7 +310,7 @@ Result<CostModel> readCostsJson(const std::string& text)
         return fail(ErrorCode::Unreadable,
                     fmt::format("costs: version {} is unknown, 1 or {} expected", written.dump(), version));
     for (const char* key : {"jitter", "jitter_seed", "pairs", "microbatches", "layers", "collectives", "sharding",
-                            "bucket_bytes", "replicas", "microbatch_sizes", "copies"})
+                            "bucket_bytes", "replicas", "microbatch_sizes", "copies", "cards"})
         if (written == 1 && json.contains(key))
             in.wrong(key, fmt::format("version {} of the format has it, this is 1", version));
     CostModel out;
@@ -384,6 +408,7 @@ Result<CostModel> readCostsJson(const std::string& text)
             in.wrong("collectives", "compute, beside or shared is expected");
     }
     if (const auto copies = json.find("copies"); copies != json.end()) out.links.copies = in.copies(*copies, "copies");
+    if (const auto cards = json.find("cards"); cards != json.end()) out.links.cards = in.cards(*cards, "cards");
     if (const auto sharding = json.find("sharding"); sharding != json.end()) {
         auto read = parseSharding(sharding->is_string() ? sharding->get<std::string>() : std::string());
         if (read)

@@ -55,6 +55,33 @@ void addCollectiveEdges(TimelineBuilder& builder, const std::vector<Op>& ops, co
     }
 }
 
+// Messages on the network cards that they take.
+class CardSpans {
+public:
+    CardSpans(TimelineBuilder& builder, const CostModel& costs, const Channels& channels)
+        : m_builder(builder), m_links(costs.links)
+    {
+        if (!channels.apart) m_places = m_links.cards.places();
+    }
+    void add(int from, int to, Span message)
+    {
+        if (m_places.empty() || !m_links.cards.between(from, to)) return;
+        message.end -= m_links.of(from, to).latency; // which takes no card
+        if (message.end <= message.start) return;
+        for (const bool out : {true, false}) {
+            const Cards::Place& place = m_places[static_cast<std::size_t>(out ? from : to)];
+            const std::string name =
+                fmt::format("host {} card {} {}", m_links.cards.hostOf(place.first), place.card, out ? "out" : "in");
+            m_builder.addSpan(m_builder.addTrack(place.first, out ? Lane::CardOut : Lane::CardIn, name), message);
+        }
+    }
+
+private:
+    TimelineBuilder& m_builder;
+    const Links& m_links;
+    std::vector<Cards::Place> m_places;
+};
+
 // Messages of a lowered schedule: spans on communication lanes and the edges that tie them (message_view.h).
 struct LoweredMessages {
     const Schedule& schedule;
@@ -62,6 +89,7 @@ struct LoweredMessages {
     const OpIndex& index;
     const std::vector<SpanId>& spans; // by op
     TimelineBuilder& builder;
+    CardSpans& cards;
 
     SpanId add(std::uint32_t op, Lane lane, Nanos start, Nanos end) const
     {
@@ -83,6 +111,12 @@ struct LoweredMessages {
             receives[i] =
                 add(times.receive, Lane::Receive, times.receivePosted, std::max(times.arrival, times.receivePosted));
             builder.addEdge(send, receives[i], EdgeKind::Transfer, times.arrival);
+            const OpPlace sender = index.placeOf(times.send);
+            Span message;
+            message.start = times.begin;
+            message.end = times.arrival;
+            message.op = schedule.order[static_cast<std::size_t>(sender.rank)][sender.position];
+            cards.add(sender.rank, index.placeOf(times.receive).rank, message);
             for (const std::uint32_t op : {times.send, times.receive})
                 if (result.end[op] > result.start[op]) add(op, Lane::Wait, result.start[op], result.end[op]);
             const OpPlace place = index.placeOf(times.send);
@@ -192,9 +226,10 @@ Result<std::shared_ptr<const Timeline>> timelineOf(const Schedule& schedule, con
         }
         if (collectives) addCollectiveEdges(builder, list, own, result, r);
     }
+    CardSpans cards(builder, costs, channels);
     if (lowered) {
         if (result.messages.empty()) return fail(ErrorCode::Usage, "the result has no messages for a lowered schedule");
-        LoweredMessages{schedule, result, index, spans, builder}.run();
+        LoweredMessages{schedule, result, index, spans, builder, cards}.run();
         return builder.build();
     }
     const StepRules rules{costs.links, channels, boundary};
@@ -213,6 +248,7 @@ Result<std::shared_ptr<const Timeline>> timelineOf(const Schedule& schedule, con
                 transfer.op = schedule.order[static_cast<std::size_t>(place.rank)][place.position];
                 transfer.op.kind = sendKind(need.side == StageSide::After);
                 builder.addSpan(builder.addTrack(place.rank, Lane::Send), transfer);
+                cards.add(place.rank, r, transfer);
             });
         }
     }

@@ -532,6 +532,101 @@ private slots:
         }
         QVERIFY(errors > 100);
     }
+
+    // Every example has a plan and a picture, whose numbers move as sliders do; what can't be drawn says why.
+    void examplesHavePictures()
+    {
+        for (const PlannerInfo& one : allPlanners()) {
+            const std::string name(one.program);
+            const auto problem = exampleProblem(one.program);
+            QVERIFY2(problem.has_value(), name.c_str());
+            QCOMPARE(programOf(*problem), name);
+            const auto answer = solveProblem(*problem);
+            QVERIFY2(answer.has_value() && answer->fits, name.c_str());
+            QVERIFY2(!answer->picture.plot.empty() && !answer->picture.sentence.empty(), name.c_str());
+            QVERIFY2(!answer->picture.plot.items.empty(), name.c_str());
+            for (const ProblemNumber& number : numbersOf(*problem)) {
+                const auto other = withNumber(*problem, number.key, number.value * 2);
+                QVERIFY2(other.has_value(), name.c_str());
+                for (const ProblemNumber& now : numbersOf(*other))
+                    QCOMPARE(now.value,
+                             now.key == number.key
+                                 ? number.value * 2
+                                 : std::ranges::find(numbersOf(*problem), now.key, &ProblemNumber::key)->value);
+                const auto moved = solveProblem(*other);
+                QVERIFY2(moved.has_value() || !moved.error().message.empty(), name.c_str());
+            }
+            QVERIFY(!withNumber(*problem, "nothing", 1).has_value());
+        }
+        QVERIFY(!exampleProblem("none").has_value());
+        QVERIFY(numbersOf("{").empty() && programOf("[1]").empty());
+    }
+    // The picture of COMET's question follows its numbers: with a faster network the map's middle is another step.
+    void clusterMapsFollowTheirNumbers()
+    {
+        const std::string problem = *exampleProblem("comet");
+        const auto middleOf = [](const std::string& of) {
+            const auto answer = solveProblem(of);
+            if (!answer) qFatal("%s", answer.error().message.c_str());
+            const Plot& map = answer->picture.plot.below.front();
+            return map.items[map.items.size() / 2].text;
+        };
+        QVERIFY(middleOf(problem).find("144.6") != std::string::npos ||
+                middleOf(problem).find("144.5") != std::string::npos);
+        const std::string faster = *withNumber(problem, "between", 125e9);
+        QVERIFY(middleOf(problem) != middleOf(faster));
+        // where prices are left out there is no plot of them
+        Json plain = Json::parse(problem);
+        plain["input"].erase("prices");
+        QCOMPARE(solveProblem(plain.dump())->picture.plot.below.size(), 1U);
+        QCOMPARE(solveProblem(problem)->picture.plot.below.size(), 2U);
+    }
+    // Damaged problems end in words: members left out, of other types, of other sizes, negative, huge.
+    void damagedProblemsEndInWords()
+    {
+        std::mt19937 random(5);
+        const std::vector<Json> odd{nullptr,
+                                    true,
+                                    -1,
+                                    0,
+                                    1,
+                                    3,
+                                    1e300,
+                                    -2.5,
+                                    std::int64_t{1} << 62,
+                                    "x",
+                                    Json::array(),
+                                    Json::object(),
+                                    Json::array({1, 2}),
+                                    Json::array({Json::array({-1, 7, 1 << 30})})};
+        int answered = 0, refused = 0;
+        for (const PlannerInfo& one : allPlanners()) {
+            const Json whole = Json::parse(*exampleProblem(one.program));
+            for (int round = 0; round < 150; ++round) {
+                Json damaged = whole;
+                for (int changes = 1 + static_cast<int>(random() % 2); changes > 0; --changes) {
+                    Json* at = &damaged["input"];
+                    for (int depth = static_cast<int>(random() % 4); depth >= 0 && at->is_structured() && !at->empty();
+                         --depth) {
+                        auto next = at->begin();
+                        std::advance(next, static_cast<std::ptrdiff_t>(random() % at->size()));
+                        at = &*next;
+                    }
+                    *at = odd[random() % odd.size()];
+                }
+                std::stop_source stop;
+                Progress progress;
+                progress.stop = stop.get_token();
+                progress.report = [&](std::string_view, std::int64_t done, std::int64_t) {
+                    if (done > 2000) stop.request_stop();
+                };
+                const auto answer = solveProblem(damaged.dump(), progress);
+                (answer ? answered : refused) += 1;
+                QVERIFY2(answer || (!answer.error().message.empty()), damaged.dump().substr(0, 400).c_str());
+            }
+        }
+        QVERIFY(answered > 100 && refused > 300);
+    }
 };
 
 QTEST_APPLESS_MAIN(TestPlanners)

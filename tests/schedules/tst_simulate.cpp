@@ -6,6 +6,7 @@
 #include "schedules/execute/simulate.h"
 #include "schedules/library/registry.h"
 #include "schedules/library/variants.h"
+#include "schedules/timeline/timeline_of.h"
 #include "support/schedule_from_csv.h"
 
 using namespace stagewright;
@@ -355,6 +356,83 @@ private slots:
                 }
             }
         }
+    }
+    // Four ranks in a row on two hosts in turn, messages of 10 ns: those of ranks 0 and 2 queue for the card of their host.
+    void messagesQueueForNetworkCards()
+    {
+        const Schedule s = fromCsv("0F0,0F1,0F2\n1F0,1F1,1F2\n2F0,2F1,2F2\n3F0,3F1,3F2\n");
+        CostModel costs(4, CostSource::Analytic);
+        for (int stage = 0; stage < 4; ++stage) {
+            costs.setDuration(OpKind::Forward, stage, 1);
+            costs.memory[static_cast<std::size_t>(stage)].boundary = 10;
+        }
+        costs.links.all = {0, 1e9};
+        const auto starts = [&](const CostModel& of) {
+            const SimResult result = timed(s, of);
+            return std::vector<Nanos>(result.start.begin() + 9, result.start.end()); // of rank 3
+        };
+        QCOMPARE(starts(costs), (std::vector<Nanos>{33, 43, 53})); // a link between each two ranks
+        costs.links.cards.hosts = {0, 1, 0, 1};
+        costs.links.cards.link = {0, 1e9};
+        QCOMPARE(starts(costs), (std::vector<Nanos>{41, 51, 61})); // 2 → 3 waits until 0 → 1 has sent its third
+        const auto timeline = simulatedTimeline(s, costs);
+        QVERIFY(timeline.has_value());
+        std::map<std::string, std::vector<Nanos>> busy; // by card
+        for (const Track& track : (*timeline)->tracks())
+            if (track.lane == Lane::CardOut || track.lane == Lane::CardIn)
+                for (const Span& span : (*timeline)->spansOf(track)) busy[track.name].push_back(span.start);
+        QCOMPARE(busy.size(), 4U);
+        QCOMPARE(busy["host 0 card 0 out"], (std::vector<Nanos>{1, 11, 21, 31, 41, 51}));
+        QCOMPARE(busy["host 1 card 0 in"], busy["host 0 card 0 out"]);
+        QCOMPARE(busy["host 1 card 0 out"], (std::vector<Nanos>{12, 22, 32}));
+        costs.links.cards.perHost = 2; // each rank has its own
+        QCOMPARE(starts(costs), (std::vector<Nanos>{33, 43, 53}));
+        costs.links.cards.perHost = 1;
+        costs.links.cards.fullDuplex = false; // a card sends or receives
+        QCOMPARE(starts(costs), (std::vector<Nanos>{71, 81, 91}));
+        costs.links.cards.link.latency = 5; // takes no card
+        QCOMPARE(starts(costs), (std::vector<Nanos>{86, 96, 106}));
+        Channels apart;
+        apart.apart = true;
+        costs.links.cards.link.latency = 0;
+        QCOMPARE(simulate(s, costs, apart)->start[9], 33);
+        costs.links.cards.hosts = {0, 0, 1, 1}; // only 1 → 2 leaves a host
+        costs.links.all = {};
+        QCOMPARE(starts(costs), (std::vector<Nanos>{13, 23, 33}));
+    }
+    // Whatever the order: cards carry one message at a time, nothing starts before what it needs is there, orders under edit
+    // are timed alike.
+    void cardsCarryOneMessageAtATime()
+    {
+        int queued = 0;
+        for (unsigned seed = 0; seed < 400; ++seed) {
+            const Schedule s = test::randomSchedule(seed, seed % 2 == 0, seed % 3 == 0);
+            CostModel costs = randomCosts(s, seed);
+            std::mt19937 random(seed);
+            for (int rank = 0; rank < s.ranks; ++rank) costs.links.cards.hosts.push_back(test::pick(random, 0, 2));
+            costs.links.cards.perHost = test::pick(random, 1, 2);
+            costs.links.cards.link = {test::pick(random, 0, 300), 1e9};
+            costs.links.cards.fullDuplex = seed % 4 != 0;
+            const SimResult result = timed(s, costs);
+            const SimResult relaxed = simulateRelaxed(s, costs);
+            QCOMPARE(relaxed.start, result.start);
+            const auto timeline = timelineOf(s, result, costs);
+            QVERIFY(timeline.has_value());
+            for (const Track& track : (*timeline)->tracks()) {
+                if (track.lane != Lane::CardOut && track.lane != Lane::CardIn) continue;
+                Nanos free = 0;
+                std::set<std::pair<Nanos, std::string>> messages; // one that several need is there for each
+                for (const Span& span : (*timeline)->spansOf(track)) {
+                    if (!messages.emplace(span.start, toText(span.op)).second) continue;
+                    QVERIFY2(span.start >= free, track.name.c_str());
+                    free = span.end;
+                }
+                ++queued;
+            }
+            for (const Edge& edge : (*timeline)->edges())
+                if (edge.kind == EdgeKind::Data) QVERIFY((*timeline)->spans()[edge.to].start >= edge.arrival);
+        }
+        QVERIFY(queued > 100);
     }
     void deterministic()
     {

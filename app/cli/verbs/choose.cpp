@@ -14,10 +14,13 @@
 #include "schedules/layout/calibration.h"
 #include "schedules/layout/choose.h"
 #include "schedules/layout/layout.h"
+#include "schedules/layout/layout_links.h"
 #include "schedules/library/registry.h"
 #include "schedules/text/cost_json.h"
 #include "schedules/text/megatron.h"
+#include "traces/fit/measured_step.h"
 #include "traces/format/atomic_file.h"
+#include "traces/store/run_file.h"
 
 namespace stagewright {
 
@@ -141,10 +144,36 @@ std::string missing(const LayoutCandidate& least, double cap)
                        sizeText(least.memory.activations));
 }
 
+// Rows of a table, or the runs of a file that are such rows.
+Result<std::vector<MeasuredStep>> measuredSteps(const LayoutChoice& options, Session& session)
+{
+    if (!options.table.ends_with(".stagewright")) {
+        STAGEWRIGHT_TRY(const auto text, readFile(options.table));
+        return parseMeasuredSteps(text);
+    }
+    STAGEWRIGHT_TRY(const auto file, RunFile::open(options.table, OpenMode::Read, session.stop()));
+    STAGEWRIGHT_TRY(const auto infos, file->runs());
+    std::vector<MeasuredStep> out;
+    std::optional<Error> left;
+    for (const RunInfo& info : infos) {
+        STAGEWRIGHT_TRY(const auto run, file->read(info.id));
+        auto row = measuredStepOf(run);
+        if (row) {
+            out.push_back(std::move(*row));
+            continue;
+        }
+        session.note("left out: " + row.error().message);
+        left = std::move(row.error());
+    }
+    if (out.empty())
+        return left ? Result<std::vector<MeasuredStep>>(tl::unexpected(std::move(*left)))
+                    : fail(ErrorCode::Usage, "it has no runs", "record some");
+    return out;
+}
+
 Result<int> runCalibration(const LayoutChoice& options, const LayoutQuestion& question, Session& session)
 {
-    STAGEWRIGHT_TRY(const auto text, readFile(options.table));
-    auto rows = parseMeasuredSteps(text);
+    auto rows = measuredSteps(options, session);
     if (!rows) return tl::unexpected(std::move(rows.error()).with(options.table));
     // With constants that are given the rows only test them.
     STAGEWRIGHT_TRY(const auto fitted,
@@ -167,12 +196,17 @@ Result<int> runCalibration(const LayoutChoice& options, const LayoutQuestion& qu
     for (const auto& [key, value] : namedConstants(fitted.constants)) named[key] = Json(value);
     if (session.json)
         session.answer({{"constants", std::move(named)},
+                        {"fitted", fitted.fitted},
                         {"mean_error", fitted.mean},
                         {"largest_error", fitted.largest},
                         {"rows", std::move(residuals)}});
     session.out(table.text(session.colourOut()));
     session.out(fmt::format("\n{}mean error {}, largest {}, of {} measured steps\n", constants,
                             formatPercent(fitted.mean), formatPercent(fitted.largest), rows->size()));
+    if (fitted.fitted > 0 && fitted.fitted < namedConstants(fitted.constants).size())
+        session.out(
+            fmt::format("fitted: the first {}, as many as there are steps; the others are those of the A100's table\n",
+                        fitted.fitted));
     if (!options.output.empty())
         session.note(fmt::format("use them: stagewright choose --constants {}", options.output));
     return ExitDone;
@@ -269,6 +303,20 @@ Result<int> runLayout(const LayoutChoice& options, const LayoutQuestion& questio
                    share > 1 ? Tint::Bad : Tint::None);
         ranks.push_back({{"state_bytes", one.state}, {"activation_bytes", one.activations}});
     }
+    const auto resharded = reshardings(layout, question.model, question.cluster, question.constants);
+    Json boundaries = Json::array();
+    std::string boundaryText;
+    for (const Resharding& one : resharded) {
+        const int from = one.back ? one.stage + 1 : one.stage, to = one.back ? one.stage : one.stage + 1;
+        boundaries.push_back({{"from_stage", from},
+                              {"to_stage", to},
+                              {"tasks_between_hosts", one.tasks},
+                              {"resharding_s", one.seconds},
+                              {"bound_s", one.bound}});
+        boundaryText += fmt::format("stage {} to {}: resharded in {}, {}{}\n", from, to, secondsText(one.seconds),
+                                    one.tasks > 0 ? counted(one.tasks, "task") + " between hosts" : "within hosts",
+                                    one.seconds > one.bound * (1 + 1e-9) ? ", bound " + secondsText(one.bound) : "");
+    }
     const auto layers = layout.layersByStage();
     const auto titan = titanStages(layers);
     const std::string megatron = megatronLayout(layers);
@@ -288,8 +336,10 @@ Result<int> runLayout(const LayoutChoice& options, const LayoutQuestion& questio
                         {"step_s", step->seconds},
                         {"fits", step->fits},
                         {"stages", std::move(stages)},
+                        {"boundaries", std::move(boundaries)},
                         {"ranks", std::move(ranks)}});
     session.out(table.text(session.colourOut()) + "\n" + memory.text(session.colourOut()));
+    if (!boundaryText.empty()) session.out("\n" + boundaryText);
     session.out(fmt::format("\nsimulated with {}: {} a step, {} of it for gradients and optimizer\nMegatron-LM: "
                             "--pipeline-model-parallel-layout '{}'\nTorchTitan: {}\n",
                             step->schedule, secondsText(step->seconds), secondsText(step->reduce + step->optimizer),

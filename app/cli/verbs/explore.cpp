@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/core.h>
 
@@ -8,9 +9,11 @@
 #include "app/cli/text/document_json.h"
 #include "app/cli/text/document_text.h"
 #include "schedules/survey/survey.h"
+#include "traces/fit/measured_step.h"
 #include "traces/format/atomic_file.h"
 #include "traces/plot/plot_files.h"
 #include "traces/report/table_document.h"
+#include "traces/store/run_file.h"
 
 namespace stagewright {
 
@@ -71,6 +74,36 @@ Result<int> listSurveys(Session& session)
     return ExitDone;
 }
 
+// Where measured steps are a run file: the steps of its runs, and its shape and costs where they are not given.
+Result<SurveyValues> withRuns(SurveyValues fields, Session& session)
+{
+    const auto named = fields.find("measured");
+    if (named == fields.end() || !named->second.ends_with(".stagewright")) return fields;
+    STAGEWRIGHT_TRY(const auto file, RunFile::open(named->second, OpenMode::Read, session.stop()));
+    STAGEWRIGHT_TRY(const auto infos, file->runs());
+    std::string steps;
+    std::optional<MeasuredWindow> first;
+    for (const RunInfo& info : infos) {
+        STAGEWRIGHT_TRY(const auto run, file->read(info.id));
+        const auto window = measuredWindowOf(run);
+        if (!window) continue;
+        if (!first) first = *window;
+        if (window->ranks != first->ranks || window->microbatches != first->microbatches) {
+            session.note(fmt::format("left out: run {} has another shape", info.name));
+            continue;
+        }
+        steps += fmt::format("{}{}={}", steps.empty() ? "" : ",", window->schedule, textOf(window->step));
+    }
+    if (!first) return fail(ErrorCode::Usage, named->second + ": no run has passes", "record some");
+    fields.insert_or_assign("measured", steps);
+    fields.try_emplace("ranks", std::to_string(first->ranks));
+    fields.try_emplace("microbatches", std::to_string(first->microbatches));
+    const auto rounded = [](double value) { return textOf(std::round(value * 100) / 100); };
+    fields.try_emplace("input-grad", rounded(first->inputGrad));
+    fields.try_emplace("weight-grad", rounded(first->weightGrad));
+    return fields;
+}
+
 Result<int> runExplore(const ExploreChoice& options, Session& session)
 {
     if (options.survey.empty()) {
@@ -79,7 +112,8 @@ Result<int> runExplore(const ExploreChoice& options, Session& session)
         return listSurveys(session);
     }
     STAGEWRIGHT_TRY(const SurveyInfo* survey, findSurvey(options.survey));
-    auto question = SurveyQuestion::read(*survey, options.fields);
+    STAGEWRIGHT_TRY(const SurveyValues fields, withRuns(options.fields, session));
+    auto question = SurveyQuestion::read(*survey, fields);
     if (!question) {
         question.error().message = "--" + question.error().message;
         return tl::unexpected(std::move(question.error()));
