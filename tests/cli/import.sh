@@ -16,10 +16,13 @@ run stagewright import pairs.json --json
 expect_json dualpipe runs 0 recognised
 expect_json 0 runs 0 notes
 stagewright export ours.stagewright -o ours.pftrace >/dev/null 2>&1
-run stagewright import ours.pftrace
+run stagewright import ours.pftrace --json
+expect_code 0
+expect_json perfetto runs 0 format
+echo text >text.pftrace
+run stagewright import text.pftrace
 expect_code 3
-expect_err 'Perfetto traces can be exported, not imported'
-expect_err 'kineto'
+expect_err 'not a Perfetto trace, although it is named as one'
 echo report >report.nsys-rep
 run stagewright import report.nsys-rep
 expect_code 3

@@ -127,8 +127,8 @@ Error unknownFile(const std::string& path, std::string_view head)
         return {ErrorCode::Unreadable, fmt::format("file {}: an Nsight Systems report, not its export", path),
                 fmt::format("export it: nsys export --type sqlite {}", path)};
     if (hasSuffix(path, {".pftrace", ".perfetto-trace"}))
-        return {ErrorCode::Unreadable, fmt::format("file {}: Perfetto traces can be exported, not imported", path),
-                "export the run as kineto instead, or keep its run file"};
+        return {ErrorCode::Unreadable, fmt::format("file {}: not a Perfetto trace, although it is named as one", path),
+                "bring it as it was written; a trace in Perfetto's JSON form is named .json"};
     if (!empty && hasSuffix(path, {".et"}))
         return {ErrorCode::Unreadable,
                 fmt::format("file {}: a Chakra execution trace: it holds operators and what they depend on, not when "
