@@ -8,6 +8,7 @@
 #include "schedules/model/kinds.h"
 #include "schedules/model/op_index.h"
 #include "schedules/model/shard_rules.h"
+#include "schedules/timeline/host_memory.h"
 
 namespace stagewright {
 
@@ -280,7 +281,7 @@ private:
     {
         if (changes.empty()) return;
         std::sort(changes.begin(), changes.end()); // what is freed at a moment before what is taken
-        const int counter = m_builder.addCounter(rank, "activations on the host", "bytes");
+        const int counter = m_builder.addCounter(rank, std::string(hostMemoryCounter), "bytes");
         Bytes held = 0;
         for (const auto& [time, delta] : changes)
             m_builder.addSample(counter, time, static_cast<double>(held += delta));

@@ -222,6 +222,10 @@ said --keep-warmup "${two[@]}" --warmup 0 --keep-warmup -o two.stagewright
 said --no-trace "${two[@]}" --no-trace -o two.stagewright
 said --ranks-per-process "${two[@]}" --ranks-per-process 2 -o two.stagewright
 said --receives "${two[@]}" --receives posted -o two.stagewright
+said --copies "${two[@]}" --copies 1GB/s -o two.stagewright
+said --host-memory "${two[@]}" --host-memory 1MB -o two.stagewright
+said --keep-checkpoints "${two[@]}" --keep 3 -o two.stagewright
+said --checkpoint-every "${two[@]}" --checkpoint-every 9 -o two.stagewright
 refused --sharing "${two[@]}" --sharing queues -o none.stagewright
 refused --transport "${two[@]}" --transport nccl -o none.stagewright
 refused --reduce "${two[@]}" --reduce overlapped -o none.stagewright

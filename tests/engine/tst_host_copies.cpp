@@ -12,6 +12,7 @@
 #include "schedules/library/variants.h"
 #include "schedules/model/offload.h"
 #include "schedules/model/recompute.h"
+#include "schedules/timeline/host_memory.h"
 #include "schedules/timeline/timeline_of.h"
 #include "training_rig.h"
 
@@ -127,7 +128,7 @@ Bytes onHost(const Timeline& timeline, int rank)
 {
     double most = 0;
     for (const Counter& counter : timeline.counters())
-        if (counter.rank == rank && counter.name == "activations on the host")
+        if (counter.rank == rank && counter.name == hostMemoryCounter)
             for (const CounterSample& sample : counter.samples) most = std::max(most, sample.value);
     return static_cast<Bytes>(most);
 }

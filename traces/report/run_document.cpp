@@ -12,6 +12,7 @@
 #include "schedules/model/kinds.h"
 #include "schedules/model/memory_category.h"
 #include "traces/analysis/gap_explainer.h"
+#include "traces/analysis/host_memory.h"
 #include "traces/analysis/roofline.h"
 #include "traces/run/note_text.h"
 #include "traces/run/run_facts.h"
@@ -175,6 +176,12 @@ void addFigures(Document& document, const Run& run, const RunReport& report, std
     Figure& peak = show("peak_activation");
     peak.title += units.memory != 1 ? " (microbatches, by rank)" : " by rank";
     peak.words = peaksText(peak, units);
+    if (const auto host = run.timeline ? hostPeakByRank(*run.timeline, report.step) : std::vector<Bytes>();
+        !host.empty()) {
+        Figure& there = section.add(Figure{"peak_on_host", "Peak on the host", ColumnKind::Size});
+        there.value = static_cast<double>(*std::max_element(host.begin(), host.end()));
+        there.byRank.assign(host.begin(), host.end());
+    }
     Figure& cap = section.add(Figure{"memory_cap", "Memory cap of a rank", ColumnKind::Size});
     cap.shown = report.memoryCap.has_value();
     cap.value = report.memoryCap ? static_cast<double>(*report.memoryCap) : std::nan("");
