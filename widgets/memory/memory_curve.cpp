@@ -108,7 +108,7 @@ std::vector<Bytes> memoryTicks(Bytes top, double height, double minSpacing, cons
     const double whole = static_cast<double>(top) / unit, decade = std::pow(10.0, std::floor(std::log10(whole)));
     for (const double factor : {5.0, 2.0, 1.0}) { // of a low chart the largest round value, so that it has a scale
         if (ticks.size() > 1 || factor * decade > whole || factor * decade < 1) continue;
-        if (factor * decade / whole * height >= 0.5 * minSpacing)
+        if (factor * decade / whole * height >= 0.35 * minSpacing)
             ticks.push_back(static_cast<Bytes>(std::llround(factor * decade * unit)));
     }
     return ticks;
