@@ -10,7 +10,7 @@ expect_code 0
 expect_json why-pipelines lessons 0 lesson
 expect_json Basics lessons 0 shelf
 expect_json none lessons 0 mark
-expect_json 18 lessons 17 number
+expect_json 19 lessons 18 number
 
 # Every statement of every lesson holds.
 run stagewright lesson --check

@@ -4,8 +4,10 @@
 #include <QFile>
 #include <QHeaderView>
 #include <QImage>
+#include <QLabel>
 #include <QProcess>
 #include <QScrollBar>
+#include <QSlider>
 #include <QSortFilterProxyModel>
 
 #include <set>
@@ -603,6 +605,76 @@ private slots:
             const QPoint at = placeOf(*view->pareto(), view->selected()).toPoint() + QPoint(2, 0);
             QCOMPARE(image.pixelColor(at * image.devicePixelRatio()), window.workspace().theme().accent);
         }
+    }
+
+    // The page Planners: each planner's example has a plan, a picture and an answer; sliders solve again; other text and files
+    // of other things end in words; the picture is exported; the last problem comes back.
+    void plannersDrawTheirPlans()
+    {
+        WindowFixture fixture;
+        MainWindow window;
+        ExploreView* view = shown(window, {1500, 950});
+        QVERIFY(view != nullptr);
+        view->setPage(ExplorePage::Planners);
+        PlannerView* page = view->planner();
+        QVERIFY(settle(window));
+        QVERIFY(page->form()->isVisibleTo(view) && !view->form()->isVisibleTo(view) &&
+                !view->table()->isVisibleTo(view));
+        for (const PlannerInfo& one : allPlanners()) {
+            const QString program = QString::fromUtf8(one.program.data(), static_cast<qsizetype>(one.program.size()));
+            page->choose(program);
+            QVERIFY(settle(window));
+            QCOMPARE(page->program(), program);
+            QVERIFY2(page->answer().has_value() && page->answer()->fits, qPrintable(program));
+            QVERIFY2(page->picture()->items() > 0 && !page->said().isEmpty(), qPrintable(program));
+            for (const ProblemNumber& number : numbersOf(page->problem()))
+                QVERIFY2(page->slider(QString::fromStdString(number.key)) != nullptr, number.key.c_str());
+        }
+        page->choose(QStringLiteral("comet"));
+        QVERIFY(settle(window));
+        const QString before = page->said();
+        QSlider* slider = page->slider(QStringLiteral("between"));
+        slider->setValue(slider->value() + 8); // twice the network
+        QVERIFY(settle(window));
+        QVERIFY(page->said() != before);
+        QCOMPARE(page->said(), QString::fromStdString(solveProblem(page->problem())->picture.sentence));
+        QVERIFY(page->text()->toPlainText().contains(QStringLiteral("62500000000")));
+        QCOMPARE(page->slider(QStringLiteral("between")), slider); // it is still the one that is moved
+
+        const QString svg = fixture.dir.filePath(QStringLiteral("comet.svg"));
+        auto* explorer = window.workspace().feature<ExplorerController>();
+        QVERIFY(explorer->writePicture(ExplorePlot::Planner, svg).has_value());
+        QVERIFY(QFileInfo(svg).size() > 2000);
+
+        page->text()->setPlainText(QStringLiteral("{\"program\": \"reshard\", \"input\": {}}"));
+        QVERIFY(settle(window));
+        QVERIFY(!page->answer().has_value() && page->said().contains(QStringLiteral("shape")));
+        QCOMPARE(page->program(), QStringLiteral("reshard"));
+        page->text()->setPlainText(QStringLiteral("nothing"));
+        QVERIFY(settle(window));
+        QVERIFY(!page->said().isEmpty() && page->picture()->items() == 0);
+        page->choose(QStringLiteral("jigsaw"));
+        QVERIFY(settle(window));
+        explorer->setShown(false);
+        const std::string left = page->problem();
+        PlannerView again;
+        again.restore();
+        QCOMPARE(again.problem(), left);
+    }
+    // The chart How much is counted: places by level of the ticked schedules, and what changes them.
+    void levelsAreAChart()
+    {
+        WindowFixture fixture;
+        MainWindow window;
+        ExploreView* view = shown(window, {1500, 950});
+        QVERIFY(view != nullptr);
+        view->form()->setQuestion(view->question().with(ExploreParameter::Latency, 0.5));
+        view->setChart(ExploreChart::Levels);
+        QVERIFY(settle(window));
+        QTRY_VERIFY(view->levels()->items() > 0);
+        QCOMPARE(view->levels()->plot().series.size(), view->ticked().size());
+        QCOMPARE(view->chart().rows.size(), view->ticked().size());
+        QVERIFY(!view->findChild<QLabel*>(QStringLiteral("levelsFlips"))->text().isEmpty());
     }
 };
 

@@ -34,7 +34,7 @@ Opens run files (.stagewright) and schedules (.csv) in the window. Traces of oth
   --show %1
                           also open that part of the window
   --what-if CHANGES       simulate the run with changes, as in simulate --what-if: "B*0.5,link*2"
-  --schedule NAME         library schedule for --show new and --show block
+  --schedule NAME         library schedule for --show new and --show block, planner for --show planners
   --theme light|dark|high-contrast  default: the last choice, or the system's theme
   --no-runs-list          hide the list at the left
   --no-memory             hide the memory charts under the timeline
