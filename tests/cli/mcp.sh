@@ -1,12 +1,13 @@
 # mcp: the protocol's messages, tools that answer as the verbs do, files outside the folders, what is refused in words.
 # shellcheck shell=bash
+export STAGEWRIGHT
 quietly() { stagewright "$@" >/dev/null 2>&1; }
 quietly simulate -s 1f1b -p 4 -m 8 -o demo.stagewright
 quietly simulate -s zb-h1 -p 4 -m 8 -o demo.stagewright
 # ask LINE…: the replies are the lines of $out
 ask() {
     printf '%s\n' "$@" >ask.txt
-    run bash -c 'stagewright mcp <ask.txt'
+    run bash -c '"$STAGEWRIGHT" mcp <ask.txt'
     expect_code 0
 }
 call() { # NAME ARGUMENTS
@@ -91,11 +92,11 @@ expect_out 'isError'
 mkdir written
 cp "$ROOT/tests/data/traces/gpu_rank4.json" .
 echo '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"import","arguments":{"file":"gpu_rank4.json","name":"job.stagewright"}}}' >ask.txt
-run bash -c 'stagewright mcp --write written <ask.txt'
+run bash -c '"$STAGEWRIGHT" mcp --write written <ask.txt'
 expect_code 0
 expect_that 'it is imported' [ -s written/job.stagewright ]
 sed -i 's/job.stagewright/..\/job.stagewright/' ask.txt
-run bash -c 'stagewright mcp --write written <ask.txt'
+run bash -c '"$STAGEWRIGHT" mcp --write written <ask.txt'
 expect_out 'is not the name of a file'
 run stagewright mcp --folder nowhere
 expect_code 3
@@ -104,7 +105,7 @@ expect_err 'there is no folder nowhere'
 # the protocol's own client, where it is installed: STAGEWRIGHT_TEST_MCP_SDK is a folder with node_modules/@modelcontextprotocol/sdk
 if [ -n "${STAGEWRIGHT_TEST_MCP_SDK:-}" ] && command -v node >/dev/null; then
     cp "$SOURCE/mcp_client.mjs" "$STAGEWRIGHT_TEST_MCP_SDK/"
-    run node "$STAGEWRIGHT_TEST_MCP_SDK/mcp_client.mjs" "$(command -v stagewright)" "$PWD"
+    run node "$STAGEWRIGHT_TEST_MCP_SDK/mcp_client.mjs" "$STAGEWRIGHT" "$PWD"
     expect_code 0
     expect_out '^asked [0-9]+ questions, all answered$'
 else

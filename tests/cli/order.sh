@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 run stagewright simulate -p 4 -m 8 --order arrival:limit=6 --json
 expect_code 0
-expect_json '1f1b order=arrival:limit=6' schedule name
+expect_json '1f1b order=arrival:limit=6' name
 expect_json 33.0 makespan
 expect_json 6.0 peak_activation 0
 run stagewright simulate -s zb-h1 -p 4 -m 8 --perturb jitter=0.3 --json

@@ -291,11 +291,10 @@ std::string fileWithin(const std::string& name, const McpFolders& folders)
         std::error_code failed;
         const fs::path file = fs::canonical(fs::path(folder) / name, failed); // an absolute name stays as it is
         if (failed || !fs::is_regular_file(file, failed)) continue;
-        for (const std::string& inside : folders.read) {
-            const auto [end, rest] =
-                std::mismatch(fs::path(inside).begin(), fs::path(inside).end(), file.begin(), file.end());
-            static_cast<void>(rest);
-            if (end == fs::path(inside).end()) return file.string();
+        for (const std::string& allowed : folders.read) {
+            const fs::path inside(allowed);
+            if (std::mismatch(inside.begin(), inside.end(), file.begin(), file.end()).first == inside.end())
+                return file.string();
         }
     }
     return {};

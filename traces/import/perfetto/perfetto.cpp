@@ -77,7 +77,10 @@ public:
             rank.notes.push_back(fmt::format("times of {} events are of a clock that the trace does not tie to its own",
                                              m_ofUnknownClocks));
         for (const PerfettoTracks::Named& named : m_tracks.names()) nameOf(named);
-        return m_events->finish(nullptr);
+        auto file = m_events->finish(nullptr);
+        if (file)
+            for (ForeignRank& one : file->ranks) one.format = "perfetto";
+        return file;
     }
 
 private:
