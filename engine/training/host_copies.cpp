@@ -179,7 +179,7 @@ void HostCopies::work(std::size_t lane)
 // Under the lock but while bytes move.
 void HostCopies::run(Job& job, std::unique_lock<std::mutex>& lock)
 {
-    const Unreported unreported; // the rank is told once it asks
+    const Unreported unreported; // until the rank asks
     if (!job.out) {
         m_changed.wait(lock, [&] {
             return m_dropping || std::all_of(job.parts.begin(), job.parts.end(), [&](const Part& part) {

@@ -184,7 +184,7 @@ public:
     {
         if (bytes == 0) return;
         write(out ? EventKind::MovedOut : EventKind::MovedIn, op.kind, op.stage, microbatch, position, 0, bytes);
-        const Bytes delta = out ? -bytes : bytes; // it is no change by the op at hand
+        const Bytes delta = out ? -bytes : bytes; // which the op that runs has not changed
         m_held += delta;
         m_heldBefore += delta;
         m_heldPeak += delta;

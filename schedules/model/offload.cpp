@@ -16,8 +16,8 @@ Result<OffloadRule> parseOffload(std::string_view text)
 {
     const auto wrong = [&] {
         return fail(ErrorCode::Usage, fmt::format("offloading '{}' is not known", text),
-                    "write all, longest, cap=3 (microbatches of a rank) or cap=26MiB; all:ahead=2 reloads two ops "
-                    "before the backward");
+                    "write all, longest, cap=3 (microbatches of a rank) or cap=26MiB; cap=3:recompute may "
+                    "recompute stages, too; all:ahead=2 reloads two ops before the backward");
     };
     OffloadRule rule;
     const std::vector<std::string_view> parts = split(text, ":");
@@ -26,7 +26,8 @@ Result<OffloadRule> parseOffload(std::string_view text)
     if (name == "cap" && cap && !cap->empty()) {
         rule.which = OffloadRule::Which::Cap;
         rule.cap = *cap;
-        return parts.size() == 1 ? Result<OffloadRule>(rule) : wrong();
+        rule.recompute = parts.size() == 2 && parts.back() == "recompute";
+        return parts.size() == 1 || rule.recompute ? Result<OffloadRule>(rule) : wrong();
     }
     if (cap) return wrong();
     if (name == "none" && parts.size() == 1) return rule;

@@ -22,10 +22,11 @@ struct OffloadRule {
         Cap,     // what a cap asks for (schedules/plan/offload_plan.h)
     };
     Which which = Which::None;
-    int ahead = 1;   // compute ops between a reload and the op that needs it
-    std::string cap; // of Cap: as --memory-limit, "3" or "26MiB"
+    int ahead = 1;          // compute ops between a reload and the op that needs it
+    std::string cap;        // of Cap: as --memory-limit, "3" or "26MiB"
+    bool recompute = false; // of Cap: stages may be recomputed instead, or as well
 };
-// "none", "all", "longest", "cap=3", "cap=26MiB"; the second and third with ":ahead=N". Usage.
+// "none", "all", "longest", "cap=3", "cap=26MiB"; the second and third with ":ahead=N", caps with ":recompute". Usage.
 Result<OffloadRule> parseOffload(std::string_view text);
 
 // A forward whose activation can be offloaded: some compute op of its rank lies between it and the first op that needs

@@ -9,8 +9,8 @@
 #include <map>
 
 #include "engine/layers/parameters.h"
-#include "engine/torch/initial_weights.h"
 #include "engine/saved/safetensors.h"
+#include "engine/torch/initial_weights.h"
 #include "engine/torch/torch_event.h"
 #include "engine/torch/torch_job.h"
 #include "schedules/library/registry.h"

@@ -301,11 +301,6 @@ private slots:
         QVERIFY(!invalid);
         QCOMPARE(invalid.error().code, ErrorCode::Invalid);
 
-        auto offloads = readScheduleCsv("0F0,0OFFLOAD0,0RELOAD0,0B0\n");
-        QVERIFY2(offloads, offloads ? "" : offloads.error().message.c_str());
-        auto refused = fakeTraining(*offloads, fakeOptions());
-        QVERIFY(!refused);
-
         auto noLayers = fakeOptions();
         noLayers.workload = noLayers.workload->withLayers(1);
         QVERIFY(!fakeTraining(librarySchedule("1f1b", 4, 4), noLayers));
