@@ -27,8 +27,8 @@ struct ReadyOrder {
     First first = First::Came;
     int limit = 0; // microbatches that a rank holds at most; 0: as many as ranks (Arrival), as in the list (Hint)
 };
-// "list", "arrival", "hint", with ":limit=L" and, of arrival, ":rule=arrival|forward_first|backward_first"; a comma may
-// stand between the two. Usage.
+// "list", "arrival", "hint", with ":limit=L" and, of arrival, ":rule=arrival|forward_first|backward_first"; with a comma
+// between the two. Usage.
 Result<ReadyOrder> parseReadyOrder(std::string_view text);
 std::string toText(const ReadyOrder& order);
 

@@ -161,7 +161,7 @@ PlannerPicture deviceChunksPicture(Bytes cap, Bytes other, Bytes fp16, Bytes opt
         plot.series.push_back(std::move(bar));
     }
     plot.rules.push_back({static_cast<double>(cap), false, "cap"});
-    out.sentence = fmt::format("{} of optimizer state on the device, in four fifths of what is left.",
+    out.sentence = fmt::format("{} of optimizer state on the device, in 80 % of what is left.",
                                countText(count, "chunk", "chunks"));
     out.plot = std::move(plot);
     return out;

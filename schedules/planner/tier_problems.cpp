@@ -347,7 +347,7 @@ Result<SolvedProblem> solveFilling(JsonInput& in, const Progress&)
                 const auto found =
                     std::find_if(works.begin(), works.end(), [&](const FillerWork& w) { return w.name == need; });
                 if (found == works.end())
-                    row.wrong(fmt::format("needs '{}', which is no work before it", need.substr(0, 60)));
+                    row.wrong(fmt::format("needs '{}', but no work before it has that name", need.substr(0, 60)));
                 else
                     work.needs.push_back(static_cast<int>(found - works.begin()));
             }

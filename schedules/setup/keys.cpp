@@ -208,7 +208,8 @@ std::vector<SetupKey> allKeys()
          "such as cap=3 (microbatches of a rank) or cap=26MiB [none]",
          offloadFault, noCopies},
         {"--order", &S::order, SetupSimulate, "list|arrival|hint[:limit=L,rule=R]",
-         "How ranks choose their next op: as listed; arrival, what came first (forwards and backwards of one stage a rank; "
+         "How ranks choose their next op: as listed; arrival, what came first (forwards and backwards of one stage a "
+         "rank; "
          "also rule=forward_first or backward_first); hint, the list, but past an op that still waits. limit: "
          "microbatches that a rank may hold [list]",
          orderFault},

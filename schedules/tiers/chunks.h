@@ -33,7 +33,7 @@ struct LowestCaps {
 };
 LowestCaps lowestCaps(const AccessTrace& trace, std::span<const Bytes> notInChunks, Bytes reserve, Bytes chunk);
 
-// Chunks of optimizer state that stay on the device: four fifths of what is left, 12 bytes an element (fp32 weights and both
+// Chunks of optimizer state that stay on the device: 80 % of what is left, 12 bytes an element (fp32 weights and both
 // moments).
 std::int64_t optimizerChunksOnDevice(Bytes cap, Bytes peakNotInChunks, Bytes fp16, std::int64_t elementsOfChunk);
 

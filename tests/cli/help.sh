@@ -13,7 +13,7 @@ for verb in $verbs; do
     expect_quiet_err
     expect_out "^Usage: stagewright $verb"
     expect_out '--log-level'
-    [ "$verb" = ui ] || expect_out '--json'
+    [ "$verb" = ui ] || [ "$verb" = mcp ] || expect_out '--json'
 done
 for verb in record check export import sweep explore plan; do
     run stagewright "$verb" --help

@@ -38,9 +38,9 @@ r = json.loads(sys.stdin.readline())["result"]
 print(r["content"][0]["text"])' <out.txt; }
 if command -v python3 >/dev/null; then
     call report '{"file":"demo.stagewright","run":"zb-h1"}'
-    told=$(text | python3 -c 'import json,sys; print(json.load(sys.stdin)["bubble_fraction"])')
+    said=$(text | python3 -c 'import json,sys; print(json.load(sys.stdin)["bubble_fraction"])')
     run stagewright report demo.stagewright zb-h1 --json
-    expect_same "$told" "$(json bubble_fraction)"
+    expect_same "$said" "$(json bubble_fraction)"
     call sql '{"file":"demo.stagewright","query":"SELECT count(*) AS n FROM spans WHERE run = 1"}'
     expect_that 'the count of spans' bash -c "grep -q 64 out.txt"
     call explain_gaps '{"file":"demo.stagewright","run":"1f1b","count":2}'

@@ -322,7 +322,7 @@ private slots:
                                  << "overlaps";
         QTest::newRow("needs")
             << R"({"program":"fill","input":{"busy":[],"step":9,"work":[{"name":"I","kind":"after","dur":1,"needs":["A"]}]}})"
-            << "no work before it";
+            << "no work before it has that name";
     }
     void wordsForWrongInput()
     {

@@ -210,7 +210,7 @@ private slots:
         std::mt19937 random(5);
         const auto pick = [&](int least, int most) { return std::uniform_int_distribution(least, most)(random); };
         for (int round = 0; round < 50; ++round) {
-            // Ranges in each other: a tree of them, in the order of their begins.
+            // Ranges in each other: a tree of them, in the order of their starts.
             struct Range {
                 std::string name;
                 std::uint64_t begin, end;

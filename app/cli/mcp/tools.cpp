@@ -209,7 +209,7 @@ std::vector<McpTool> makeTools()
          true},
         {"plan",
          "Find a schedule",
-         "The shortest order for these costs under a memory limit, with a bound that no order beats and whether it is "
+         "The shortest order for these costs under a memory cap, with a bound that no order beats and whether it is "
          "proven.",
          {{"ranks", Type::Whole, false, "Ranks of the pipeline; 4 if left out."},
           {"microbatches", Type::Whole, false, "Microbatches of a step; 8 if left out."},

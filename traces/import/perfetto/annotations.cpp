@@ -64,25 +64,25 @@ void appendValue(std::string_view annotation, std::string_view name, const Perfe
     protozero::pbf_message<pf::Annotation> message(annotation.data(), annotation.size());
     const std::size_t begin = to.size();
     char close = 0; // of a list or an object
-    const auto anew = [&] { to.resize(begin); };
+    const auto restart = [&] { to.resize(begin); };
     const auto text = [&](std::string_view value) {
-        anew();
+        restart();
         isListInText(name, value) ? void(to.append(value)) : appendText(value, to);
     };
     while (message.next()) {
         const bool number = isNumber(message), bytes = isBytes(message);
         const pf::Annotation tag = message.tag();
         if (tag == pf::Annotation::boolean && number) {
-            anew();
+            restart();
             to += message.get_bool() ? "true" : "false";
         } else if ((tag == pf::Annotation::unsignedInt || tag == pf::Annotation::pointer) && number) {
-            anew();
+            restart();
             appendNumber(message.get_uint64(), to);
         } else if (tag == pf::Annotation::signedInt && number) {
-            anew();
+            restart();
             appendNumber(message.get_int64(), to);
         } else if (tag == pf::Annotation::number && isDouble(message)) {
-            anew();
+            restart();
             const double value = message.get_double();
             std::isfinite(value) ? appendNumber(value, to) : void(to += "null");
         } else if (tag == pf::Annotation::textIid && number) {
@@ -91,13 +91,13 @@ void appendValue(std::string_view annotation, std::string_view name, const Perfe
         } else if (tag == pf::Annotation::text && bytes) {
             text(viewOf(message));
         } else if (tag == pf::Annotation::legacyJson && bytes) {
-            anew();
+            restart();
             const std::string_view json = viewOf(message);
             to += nlohmann::json::accept(json) ? json : std::string_view("null");
         } else if ((tag == pf::Annotation::entries || tag == pf::Annotation::values) && bytes && depth < mostDepth) {
             const bool list = tag == pf::Annotation::values;
             if (close != (list ? ']' : '}')) {
-                anew();
+                restart();
                 to += list ? '[' : '{';
                 close = list ? ']' : '}';
             } else {

@@ -170,7 +170,7 @@ bool PerfettoPackets::next(std::string_view& packet)
             m_cutOff = false;
             continue;
         case 2: break;
-        default: return false; // no such field: what follows can't be told apart
+        default: return false; // there is no such field: where the next one starts is unknown
         }
         if (!readVarint(size)) return false;
         if (size > mostPacketBytes || key >> 3 != static_cast<std::uint64_t>(pf::Trace::packet)) {
