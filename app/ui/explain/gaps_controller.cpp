@@ -155,6 +155,7 @@ void GapsController::chooseGap(int index)
         return;
     }
     m_workspace.viewState()->clearSelection();
+    m_workspace.views().timeline->input().hideCard(); // it would lie over the chain, and the panel says more
     refreshMarks();
     const Gap gap = report.gaps[static_cast<std::size_t>(index)];
     const TimeRange visible = m_workspace.viewState()->visible();
