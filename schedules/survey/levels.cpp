@@ -38,8 +38,9 @@ std::string flipText(const LevelRow& a, const LevelRow& b, std::size_t level)
     constexpr const char* causes[] = {"", "what the formula leaves out", "the costs", "messages",
                                       "what the simulation leaves out"};
     const auto adds = [level](const LevelRow& row) { return *row.step[level] - *row.step[level - 1]; };
-    const auto changeText = [](double change) {
-        return fmt::format("{} {}", change < 0 ? "take" : "add", shortNumber(std::abs(change)));
+    const bool one = std::string_view(causes[level]).starts_with("what");
+    const auto changeText = [one](double change) {
+        return fmt::format("{}{} {}", change < 0 ? "take" : "add", one ? "s" : "", shortNumber(std::abs(change)));
     };
     return fmt::format("{} is {} {} by {}, slower by {}: {} {} {} it and {} {} the other.", shownTitle(a.schedule),
                        before(*a.step[level - 1], *b.step[level - 1]) ? "faster than" : "as fast as",

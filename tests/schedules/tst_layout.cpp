@@ -13,6 +13,7 @@
 #include "schedules/layout/calibration.h"
 #include "schedules/layout/choose.h"
 #include "schedules/layout/layout.h"
+#include "schedules/layout/layout_links.h"
 #include "schedules/layout/partition.h"
 #include "schedules/library/registry.h"
 #include "schedules/planner/model_cuts.h"
@@ -638,12 +639,102 @@ private slots:
             QVERIFY(!wrong.has_value());
             QVERIFY2(wrong.error().message.find(word) != std::string::npos, wrong.error().message.c_str());
         }
-        QVERIFY(!calibrate(*rows, a100s(8)).has_value()); // one row for seven constants
+        // one row: the first constant alone meets it
+        const auto fitted = calibrate(*rows, a100s(8));
+        QVERIFY(fitted.has_value());
+        QCOMPARE(fitted->fitted, 1U);
+        QVERIFY(fitted->largest < 1e-3);
+        const auto before = namedConstants({}), after = namedConstants(fitted->constants);
+        for (std::size_t i = 0; i < before.size(); ++i)
+            QVERIFY((std::abs(after[i].second / before[i].second - 1) > 1e-6) == (i == 0));
+        QVERIFY(!calibrate({}, a100s(8)).has_value());
         StepConstants constants;
         constants.efficiency = 0.5;
         QVERIFY(*parseStepConstants(toJson(constants)) == constants);
         for (const char* text : {"", "[]", "{}", "{\"efficiency\": -1}", "{\"efficiency\": \"x\"}"})
             QVERIFY(!parseStepConstants(text).has_value());
+    }
+
+    // Ranks of one host share its cards; stages that divide layers otherwise are resharded, in no less than the bytes take.
+    void boundariesTakeWhatTheirMeshesSay()
+    {
+        const auto model = *modelPresetOf("gpt3-13b");
+        const auto cluster = *parseCluster("16@a100:cards=2");
+        Parallelism way;
+        way.tensor = 2;
+        way.pipeline = 8;
+        way.replicas = 1;
+        way.samples = 1;
+        way.microbatches = 8;
+        const Layout even = layoutOf(model, way);
+        const Schedule schedule = *makeSchedule("1f1b", {8, 8});
+        const StepConstants constants;
+        QVERIFY(reshardings(even, model, cluster, constants).empty());
+        const Links links = layoutLinks(schedule, even, model, cluster, constants);
+        QCOMPARE(links.cards.hosts, (std::vector<int>{0, 0, 0, 0, 1, 1, 1, 1}));
+        QCOMPARE(links.cards.perHost, 2);
+        QVERIFY(links.overrides.empty());
+        QVERIFY(links.of(3, 4).bytesPerSecond < links.of(0, 1).bytesPerSecond);
+        const auto one = *parseCluster("8@a100");
+        Parallelism four = way;
+        four.pipeline = 4;
+        QVERIFY(layoutLinks(*makeSchedule("1f1b", {4, 8}), layoutOf(model, four), model, one, constants)
+                    .cards.hosts.empty());
+
+        // two stages of a host each: t = 8 whole tensors to eight replicas, an eighth of the samples each
+        Layout two = even;
+        two.ranks = 2;
+        two.samples = 8;
+        two.stages.resize(2);
+        for (int stage = 0; stage < 2; ++stage) {
+            LayoutStage& at = two.stages[static_cast<std::size_t>(stage)];
+            at.layers.assign(20, KeptActivations::All);
+            at.devices.resize(8);
+            std::iota(at.devices.begin(), at.devices.end(), 8 * stage);
+            at.tensor = stage == 0 ? 8 : 1;
+        }
+        const auto found = reshardings(two, model, cluster, constants);
+        QCOMPARE(found.size(), std::size_t{2});
+        const double bytes = 2.0 * 8 * model.sequence * model.hidden;
+        const double host = linkOf(cluster, constants, 9).bytesPerSecond * 8;
+        for (const Resharding& boundary : found) {
+            QCOMPARE(boundary.tasks, 8);
+            QVERIFY(std::abs(boundary.seconds / (bytes / host) - 1) < 1e-6); // the tensor once over the host's cards
+            QVERIFY(boundary.seconds >= boundary.bound * (1 - 1e-9));
+        }
+        const Links resharded = layoutLinks(*makeSchedule("1f1b", {2, 8}), two, model, cluster, constants);
+        QCOMPARE(resharded.overrides.size(), std::size_t{2});
+        const double message = messageBytes(model, wayOf(two, 0));
+        QVERIFY(std::abs(message / resharded.of(0, 1).bytesPerSecond / found[0].seconds - 1) < 1e-6);
+        // within one host nothing goes over a card
+        Layout near = two;
+        for (LayoutStage& at : near.stages) at.devices.resize(4);
+        std::iota(near.stages[0].devices.begin(), near.stages[0].devices.end(), 0);
+        std::iota(near.stages[1].devices.begin(), near.stages[1].devices.end(), 4);
+        near.stages[0].tensor = 4;
+        for (const Resharding& boundary : reshardings(near, model, cluster, constants)) QCOMPARE(boundary.tasks, 0);
+    }
+    // The bound of a partition: layers are packed whole, behind the first messages.
+    void boundsPackWholeLayers()
+    {
+        PartitionProblem problem;
+        problem.ranks = 2;
+        problem.microbatches = 4;
+        problem.chunks = {1};
+        for (const Nanos time : {30, 30, 30}) { // one rank has two of the three
+            ModelLayer layer;
+            layer.forward = layer.input = layer.weight = time / 3;
+            problem.layers.push_back(layer);
+        }
+        const auto answer = planPartition(problem, 0.2);
+        QVERIFY(answer.has_value());
+        QVERIFY2(answer->bound >= 4 * 60 - 1 && answer->bound <= 4 * 60 + 10, std::to_string(answer->bound).c_str());
+        problem.link.latency = 1000; // of two ranks that are equal in work the later one waits for it
+        problem.layers.push_back(problem.layers.front());
+        const auto later = planPartition(problem, 0.2);
+        QVERIFY(later.has_value());
+        QVERIFY2(later->bound >= 4 * 60 && later->bound <= later->found.back().step,
+                 std::to_string(later->bound).c_str());
     }
 };
 

@@ -391,7 +391,7 @@ private slots:
         costs.links.cards.fullDuplex = false; // a card sends or receives
         QCOMPARE(starts(costs), (std::vector<Nanos>{71, 81, 91}));
         costs.links.cards.link.latency = 5; // takes no card
-        QCOMPARE(starts(costs), (std::vector<Nanos>{86, 96, 106}));
+        QCOMPARE(starts(costs), (std::vector<Nanos>{76, 86, 96}));
         Channels apart;
         apart.apart = true;
         costs.links.cards.link.latency = 0;

@@ -118,13 +118,23 @@ private slots:
         QVERIFY(*of("1f1b").step[3] > *of("gpipe").step[3]); // with messages GPipe waits less
         QVERIFY(std::any_of(answer.flips.begin(), answer.flips.end(),
                             [](const std::string& flip) { return flip.find("messages add") != std::string::npos; }));
-        for (std::size_t level = 1; level < truthLevelCount; ++level) {
+        QVERIFY(!answer.measured());
+        for (std::size_t level = 1; level + 1 < truthLevelCount; ++level) {
             int first = 0;
             for (const LevelRow& row : answer.rows) first += row.place[level] == 1 ? 1 : 0;
             QVERIFY(first >= 1);
         }
         QVERIFY(std::is_sorted(answer.rows.begin(), answer.rows.end(),
                                [](const LevelRow& a, const LevelRow& b) { return *a.step[3] < *b.step[3]; }));
+        // what was measured is the last level, sorts, and says how far the others are from it
+        const auto measured = levelsSurvey(question, {"gpipe", "1f1b"}, {}, {{"gpipe", 50.0}, {"1f1b", 40.0}});
+        QVERIFY(measured.measured());
+        QCOMPARE(measured.rows.front().schedule, std::string("1f1b"));
+        QCOMPARE(measured.rows.front().place.back(), 1);
+        QCOMPARE(levelsTable(measured).columns.size(), levelsTable(answer).columns.size() + 2);
+        QVERIFY(levelsTable(measured).sentence.find("from the measured steps on average") != std::string::npos);
+        QVERIFY(levelsTable(measured).sentence.find("what the simulation leaves out") != std::string::npos);
+        QCOMPARE(levelsPlot(measured).across.names.size(), 5U);
         question.latency = 0;
         question.inputGrad = 1;
         const auto same = levelsSurvey(question, {"1f1b", "zb-h1"});

@@ -1,0 +1,31 @@
+// Planners' problems of any bytes: solved or refused in words; a number that is changed comes back.
+#include <cmath>
+#include <cstdint>
+#include <stop_token>
+#include <string>
+
+#include "require.h"
+#include "schedules/planner/problem.h"
+
+using namespace stagewright;
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size)
+{
+    const std::string text(reinterpret_cast<const char*>(data), size);
+    std::stop_source stop;
+    Progress progress;
+    progress.stop = stop.get_token();
+    progress.report = [&](std::string_view, std::int64_t done, std::int64_t) {
+        if (done > 200) stop.request_stop(); // what it says of a large problem is the same
+    };
+    const auto answer = solveProblem(text, progress);
+    require(answer ? !answer->json.empty() : !answer.error().message.empty());
+    for (const ProblemNumber& number : numbersOf(text)) {
+        const auto other = withNumber(text, number.key, 3);
+        require(other.has_value());
+        bool found = false;
+        for (const ProblemNumber& now : numbersOf(*other)) found = found || (now.key == number.key && now.value == 3);
+        require(found);
+    }
+    return 0;
+}
