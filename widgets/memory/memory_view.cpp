@@ -218,7 +218,7 @@ void MemoryView::arrange()
             place.title = row.title;
             place.subtitle = row.rankIndex < 0 ? u"of the run"_s : u"rank %1"_s.arg(row.rankIndex);
             place.note = counterUnit(row.counter->most, row.counter->unit).name;
-            // What never changes is the same line on every rank: one chart tells them all.
+            // What never changes is the same line on every rank: one chart shows them all.
             if (row.counter->least == row.counter->most && row.rankIndex >= 0) {
                 const auto same = std::find_if(m_places.begin(), m_places.end(), [&](const MemoryPlace& one) {
                     return one.row->counter && one.row->counter->least == one.row->counter->most &&

@@ -23,7 +23,7 @@ class SidePanel : public QStackedWidget {
 public:
     explicit SidePanel(QWidget* parent = nullptr);
 
-    // Null: empty. Without acts nothing of it can be done here: findings and gaps are no buttons, as beside other runs.
+    // Null: empty. Without acts nothing can be done here: findings and gaps are texts, as beside other runs.
     // A heading names the run where there are several.
     void setRun(std::shared_ptr<const Run> run, std::shared_ptr<const RunReport> figures, bool acts = true,
                 const QString& heading = {});

@@ -106,7 +106,7 @@ bool canGroup(const TimelinePanel& panel, Grouping grouping);
 RowPlan planRows(const std::vector<std::shared_ptr<const TimelinePanel>>& panels, const RowSettings& settings);
 // One row per rank, without settings.
 RowPlan plainPlan(const std::vector<int>& ranksByPanel);
-// What tells the stream of a lane from others of its rank: several lanes may show one stream, each below the other.
+// By which the stream of a lane differs from others of its rank; several lanes, each below the other, may show one.
 std::string streamName(const PanelLane& lane);
 // The default group size of Count for this number of ranks.
 int suitableGroupSize(int ranks);

@@ -134,7 +134,8 @@ void EditController::connectParts()
     connect(m_picture, &EditPicture::detailed, this, &EditController::refreshEdit);
     connect(m_reference, &EditReference::changed, this, &EditController::refreshActions);
     connect(m_recovery, &EditRecovery::preferencesChanged, this, [this] { // switched on during an edit
-        if (m_editor->active() && !(m_kept && *m_kept == m_editor->schedule())) keepSoon();
+        if (m_editor->active() && !(m_kept && *m_kept == m_editor->schedule()))
+            m_recovery->keep(m_keptElsewhere ? nullptr : m_source);
     });
     connect(m_deck->text(), &ScheduleText::caretMoved, this, [this](OpPosition at) {
         const auto& ops = m_selection->ops();
@@ -332,15 +333,6 @@ void EditController::redraw()
 
 bool EditController::settled() const { return m_keeping == 0 && m_reference->settled() && m_deck->text()->settled(); }
 
-void EditController::keepSoon()
-{
-    if (!m_source) return;
-    if (m_keptElsewhere)
-        m_recovery->clear();
-    else
-        m_recovery->keep(m_source);
-}
-
 void EditController::edited()
 {
     if (!m_editor->active()) return ended();
@@ -351,7 +343,7 @@ void EditController::edited()
     m_deck->showOrder();
     m_selection->show();
     m_reference->recogniseSoon();
-    keepSoon();
+    m_recovery->keep(m_keptElsewhere ? nullptr : m_source);
     refreshEdit();
 }
 

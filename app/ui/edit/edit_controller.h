@@ -79,7 +79,6 @@ private:
     void edited();
     void ended(); // edit mode was left, or another run is shown
     void keepLeft();
-    void keepSoon();
     void selected();
     void refreshEdit();        // title, actions and status after a change of the order
     void showEditedDeadlock(); // why the edited order hangs, with a suggested change

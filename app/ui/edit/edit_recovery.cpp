@@ -29,7 +29,7 @@ EditRecovery::EditRecovery(Workspace& workspace, EditController& edits)
 
 void EditRecovery::keep(const std::shared_ptr<const RunView>& source)
 {
-    if (!m_editor->changed()) return m_autosave->clear(); // nothing to lose
+    if (source == nullptr || !m_editor->changed()) return m_autosave->clear(); // nothing to lose
     m_autosave->changed([this, source] {
         EditRecord record;
         record.when = QDateTime::currentDateTimeUtc().toString(Qt::ISODate);

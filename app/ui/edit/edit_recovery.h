@@ -17,7 +17,7 @@ class EditRecovery : public QObject {
     Q_OBJECT
 public:
     EditRecovery(Workspace& workspace, EditController& edits); // its child
-    void keep(const std::shared_ptr<const RunView>& source);   // soon, as it is then: an edit of this run
+    void keep(const std::shared_ptr<const RunView>& source);   // soon, as it is then: an edit of this run; null: none
     void clear() { m_autosave->clear(); }
     void flush() { m_autosave->flush(); }
     bool offers() const { return m_orphan.has_value(); } // an edit from an earlier window

@@ -90,8 +90,6 @@ private:
     Result<QByteArray> figureBytes(const QString& name, PictureKind kind, const QString& caption);
     void explainGap(int rank, Nanos time);
     void hideGap();
-    QPoint placeBeside(const std::vector<GapLink>& chain, const TimelinePanel& panel, double from, double to,
-                       const std::optional<QRectF>& row, QSize card) const;
     void refreshActions();
     void applyTheme();
     bool editsHere() const;

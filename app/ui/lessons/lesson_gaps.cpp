@@ -24,10 +24,9 @@ QWidget* LessonController::gapCard() const { return m_gapCard; }
 void LessonController::hideGap() { delete m_gapCard.data(); }
 
 // Beside the gap where it covers least of the gap and of the arrows of its chain.
-QPoint LessonController::placeBeside(const std::vector<GapLink>& chain, const TimelinePanel& panel, double from,
-                                     double to, const std::optional<QRectF>& row, QSize card) const
+static QPoint placeBeside(const TimelineView* view, const std::vector<GapLink>& chain, const TimelinePanel& panel,
+                          double from, double to, const std::optional<QRectF>& row, QSize card)
 {
-    const TimelineView* view = m_workspace.views().timeline;
     std::vector<QRectF> kept;
     if (row) kept.emplace_back(from, row->top(), std::max(1.0, to - from), row->height());
     QPointF last = row ? QPointF(to, row->center().y()) : QPointF();
@@ -145,8 +144,9 @@ void LessonController::explainGap(int rank, Nanos time)
             card->adjustSize();
             const Axis axis = m_workspace.views().timeline->scene().axis;
             const auto row = m_workspace.views().timeline->scene().rowRect(0, rank);
-            card->move(placeBeside(found.explanation.chain, *panel, axis.toX(panel->toAxis(found.gap->start)),
-                                   axis.toX(panel->toAxis(found.gap->end)), row, card->size()));
+            card->move(placeBeside(m_workspace.views().timeline, found.explanation.chain, *panel,
+                                   axis.toX(panel->toAxis(found.gap->start)), axis.toX(panel->toAxis(found.gap->end)),
+                                   row, card->size()));
             m_workspace.views().timeline->input().hideCard(); // it says the same
             card->show();
             card->raise();

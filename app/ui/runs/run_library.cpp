@@ -584,33 +584,33 @@ void RunLibrary::change(const RunRef& ref, Change apply)
         });
 }
 
-void RunLibrary::rename(const RunRef& ref, const QString& name)
+// In memory runs are known by their names, so one that is taken gets a number. False: nothing changed.
+static bool renameAmong(std::vector<std::shared_ptr<const Run>>& runs, qint64 id, const std::string& wanted)
 {
-    if (isSimulated(ref.file)) return renameSimulated(ref, name.toStdString());
-    change(ref, [id = ref.id, text = name.toStdString()](RunFile& file) { return file.rename(id, text); });
-}
-
-// In memory runs are known by their names, so one that is taken gets a number.
-void RunLibrary::renameSimulated(const RunRef& ref, const std::string& wanted)
-{
-    const auto found = m_simulated.find(ref.file);
-    if (found == m_simulated.end()) return;
-    auto& runs = found->second;
-    const auto at = std::find_if(runs.begin(), runs.end(), [&](const auto& run) { return run->info.id == ref.id; });
-    if (at == runs.end() || (*at)->info.name == wanted) return;
-    const auto taken = [&](const std::string& name) {
-        return std::any_of(runs.begin(), runs.end(), [&](const auto& run) { return run->info.name == name; });
-    };
+    const auto at = std::find_if(runs.begin(), runs.end(), [&](const auto& run) { return run->info.id == id; });
+    if (at == runs.end() || (*at)->info.name == wanted) return false;
     std::string name = wanted;
-    for (int number = 2; taken(name); ++number) name = wanted + " (" + std::to_string(number) + ")";
+    for (int number = 2; std::any_of(runs.begin(), runs.end(), [&](const auto& run) { return run->info.name == name; });
+         ++number)
+        name = wanted + " (" + std::to_string(number) + ")";
     auto renamed = std::make_shared<Run>(**at);
     renamed->info.name = name;
     *at = std::move(renamed);
-    std::erase_if(m_cache, [&](const Cached& one) { return one.ref == ref; });
-    std::vector<RunInfo> infos;
-    for (const auto& one : runs) infos.push_back(one->info);
-    m_model.setRuns(ref.file, std::move(infos));
-    emit simulatedChanged();
+    return true;
+}
+
+void RunLibrary::rename(const RunRef& ref, const QString& name)
+{
+    if (const auto found = m_simulated.find(ref.file); found != m_simulated.end()) {
+        if (!renameAmong(found->second, ref.id, name.toStdString())) return;
+        std::erase_if(m_cache, [&](const Cached& one) { return one.ref == ref; });
+        std::vector<RunInfo> infos;
+        for (const auto& one : found->second) infos.push_back(one->info);
+        m_model.setRuns(ref.file, std::move(infos));
+        emit simulatedChanged();
+        return;
+    }
+    change(ref, [id = ref.id, text = name.toStdString()](RunFile& file) { return file.rename(id, text); });
 }
 
 void RunLibrary::remove(const RunRef& ref)

@@ -103,7 +103,6 @@ signals:
     void lanesProgress(qint64 done, qint64 total); // spans of the run whose every step is being read
 
 private:
-    void renameSimulated(const RunRef& ref, const std::string& wanted);
     struct Cached {
         RunRef ref;
         qint64 spans = 0;
