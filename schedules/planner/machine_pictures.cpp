@@ -1,4 +1,5 @@
-// Pictures of plans for machines: parts on stages, unequal devices, clusters, jobs on shared GPUs.
+#include "schedules/planner/machine_pictures.h"
+
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -8,7 +9,6 @@
 #include "schedules/base/quantity.h"
 #include "schedules/base/text.h"
 #include "schedules/planner/picture_parts.h"
-#include "schedules/planner/pictures.h"
 
 namespace stagewright {
 
@@ -320,9 +320,9 @@ Plot clusterMap(const ClusterStudy& study)
 {
     Plot map{"Network of a device, GB/s", "Memory of a device, GB: best M, its step in s", {}};
     map.legend = PlotLegend::Right;
-    PlotSeries limits[] = {{"compute limits", {}, PlotMark::Cells, PlotInk{PlotHue::Forward, 0.8F}},
-                           {"memory limits", {}, PlotMark::Cells, PlotInk{PlotHue::Memory, 0.8F}},
-                           {"network limits", {}, PlotMark::Cells, PlotInk{PlotHue::Communication, 0.8F}}};
+    PlotSeries limits[] = {{"limited by compute", {}, PlotMark::Cells, PlotInk{PlotHue::Forward, 0.8F}},
+                           {"limited by memory", {}, PlotMark::Cells, PlotInk{PlotHue::Memory, 0.8F}},
+                           {"limited by network", {}, PlotMark::Cells, PlotInk{PlotHue::Communication, 0.8F}}};
     PlotSeries none{"nothing fits", {}, PlotMark::Cells, PlotInk{PlotHue::Idle}};
     for (int y = -clusterSteps; y <= clusterSteps; ++y)
         for (int x = -clusterSteps; x <= clusterSteps; ++x) {

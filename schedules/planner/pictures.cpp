@@ -1,4 +1,3 @@
-// Pictures of plans for a model: its layers, operators and tensors.
 #include "schedules/planner/pictures.h"
 
 #include <algorithm>

@@ -14,6 +14,7 @@
 #include "schedules/base/foreign_json.h"
 #include "schedules/base/json_input.h"
 #include "schedules/planner/examples.h"
+#include "schedules/planner/machine_pictures.h"
 #include "schedules/planner/pictures.h"
 #include "schedules/planner/solved.h"
 #include "schedules/planner/tier_problems.h"

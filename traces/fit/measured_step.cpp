@@ -76,9 +76,9 @@ Result<MeasuredWindow> measuredWindowOf(const Run& run)
                 begin = std::min(begin, span.start);
                 end = std::max(end, span.end);
                 if (isForward(span.op.kind)) forward += length;
-                if (span.op.kind == OpKind::InputGrad) input += length;
-                if (span.op.kind == OpKind::WeightGrad) weight += length;
-                if (span.op.kind == OpKind::Backward) input += length / 2, weight += length / 2;
+                const bool returns = isReturn(span.op.kind), weighs = makesWeightGradient(span.op.kind);
+                if (returns) input += weighs ? length / 2 : length;
+                if (weighs) weight += returns ? length / 2 : length;
             }
         }
     }

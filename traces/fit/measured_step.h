@@ -9,7 +9,7 @@
 
 namespace stagewright {
 
-// Median step of the measured steps, with the run's model and division. Usage says why a run is no such row: it is simulated
+// Median step of the measured steps, with the run's model and division. Usage says why a run is not such a row: it is simulated
 // or imported, is not of 1F1B's length (the closed form is that of 1F1B, plain or interleaved, and of GPipe), or does not
 // say its model.
 Result<MeasuredStep> measuredStepOf(const Run& run);

@@ -48,7 +48,13 @@ ExploreView::ExploreView(QWidget* parent) : QWidget(parent)
     m_columns->setChildrenCollapsible(false);
     m_columns->addWidget(buildLeft());
     m_columns->addWidget(buildCentre());
-    m_columns->addWidget(buildRight());
+    auto* right = new QWidget;
+    auto* table = new QVBoxLayout(right);
+    table->setContentsMargins(0, 0, 0, 0);
+    m_table = new ExploreTable(right);
+    m_table->setMinimumWidth(260);
+    table->addWidget(m_table);
+    m_columns->addWidget(right);
     m_columns->setStretchFactor(0, 0);
     m_columns->setStretchFactor(1, 1);
     m_columns->setStretchFactor(2, 0);
@@ -58,12 +64,11 @@ ExploreView::ExploreView(QWidget* parent) : QWidget(parent)
     connect(m_form, &ExploreForm::questionChanged, this, &ExploreView::questionChanged);
     connect(m_measure, &QComboBox::currentIndexChanged, this, [this] {
         showPoints();
-        showLines();
-        showHeat();
+        showCharts();
     });
     for (QComboBox* box : {m_lineParameter, m_heatAcross, m_heatUp})
         connect(box, &QComboBox::currentIndexChanged, this, &ExploreView::surveyChanged);
-    connect(m_heatShows, &QComboBox::currentIndexChanged, this, &ExploreView::showHeat);
+    connect(m_heatShows, &QComboBox::currentIndexChanged, this, &ExploreView::showCharts);
     connect(m_charts, &QTabWidget::currentChanged, this, &ExploreView::surveyChanged);
     connect(m_table->rows(), &ExploreModel::tickedChanged, this, &ExploreView::surveyChanged);
     const auto open = [this](int row) {
@@ -230,16 +235,8 @@ QWidget* ExploreView::buildCentre()
     heatLayout->addLayout(heatTools);
     heatLayout->addWidget(m_heat, 1);
     m_charts->addTab(heatPage, u"Over two parameters"_s);
-    auto* levelsPage = new QWidget;
-    auto* levelsLayout = new QVBoxLayout(levelsPage);
-    levelsLayout->setContentsMargins(8, 4, 8, 6);
-    m_levels = new PlotWidget(u"levelsPlot"_s, u"Places of the ticked schedules by how much is counted"_s, levelsPage);
-    m_flips = makeLabel({}, "secondary", levelsPage, true);
-    m_flips->setObjectName(u"levelsFlips"_s);
-    m_flips->setWordWrap(true);
-    levelsLayout->addWidget(m_levels, 1);
-    levelsLayout->addWidget(m_flips);
-    m_charts->addTab(levelsPage, u"How much is counted"_s);
+    m_levels = new LevelsView;
+    m_charts->addTab(m_levels, u"How much is counted"_s);
     m_charts->setTabToolTip(2, sentence((*findSurvey("levels"))->summary));
     m_rowsSplit->addWidget(m_charts);
     m_rowsSplit->setStretchFactor(0, 3);
@@ -273,21 +270,9 @@ QWidget* ExploreView::buildCentre()
     connect(m_pages, &QTabWidget::currentChanged, this, showForm);
     connect(m_state, &StateView::questionChanged, this, showForm);
     connect(m_ways, &ChooseView::questionChanged, this, &ExploreView::stateChanged);
-    connect(m_planner, &PlannerView::questionChanged, this, &ExploreView::problemChanged);
     connect(m_pages, &QTabWidget::currentChanged, this, &ExploreView::stateChanged);
     connect(m_state, &StateView::questionChanged, this, &ExploreView::stateChanged);
     return m_pages;
-}
-
-QWidget* ExploreView::buildRight()
-{
-    auto* right = new QWidget;
-    auto* column = new QVBoxLayout(right);
-    column->setContentsMargins(0, 0, 0, 0);
-    m_table = new ExploreTable(right);
-    m_table->setMinimumWidth(260);
-    column->addWidget(m_table);
-    return right;
 }
 
 ExploreMeasure ExploreView::measure() const { return static_cast<ExploreMeasure>(m_measure->currentIndex()); }
@@ -373,7 +358,7 @@ SurveyTable ExploreView::points() const { return m_rows ? memoryTable(*m_rows, q
 SurveyTable ExploreView::chart() const
 {
     if (chartShown() == ExploreChart::Heat) return m_heatPicture ? heatTable(*m_heatPicture) : SurveyTable();
-    if (chartShown() == ExploreChart::Levels) return m_levelsAnswer ? levelsTable(*m_levelsAnswer) : SurveyTable();
+    if (chartShown() == ExploreChart::Levels) return m_levels->table();
     return m_linesPicture ? lineTable(*m_linesPicture) : SurveyTable();
 }
 
@@ -386,20 +371,13 @@ void ExploreView::setBounds(std::vector<ExploreBound> bounds)
 void ExploreView::setLines(std::shared_ptr<const LinesPicture> picture)
 {
     m_linesPicture = std::move(picture);
-    showLines();
+    showCharts();
 }
 
 void ExploreView::setHeat(std::shared_ptr<const HeatPicture> picture)
 {
     m_heatPicture = std::move(picture);
-    showHeat();
-}
-
-void ExploreView::setLevels(std::shared_ptr<const LevelsAnswer> answer)
-{
-    m_levelsAnswer = std::move(answer);
-    m_levels->setPlot(levelsPlot(m_levelsAnswer ? *m_levelsAnswer : LevelsAnswer()));
-    m_flips->setText(m_levelsAnswer ? qtText(levelsTable(*m_levelsAnswer).sentence) : QString());
+    showCharts();
 }
 
 void ExploreView::showPoints()
@@ -408,13 +386,9 @@ void ExploreView::showPoints()
     m_pareto->setChosen(m_pareto->itemOf(m_selected));
 }
 
-void ExploreView::showLines()
+void ExploreView::showCharts()
 {
     m_lines->setPlot(linePlot(m_linesPicture ? *m_linesPicture : LinesPicture(), measure()));
-}
-
-void ExploreView::showHeat()
-{
     m_heat->setPlot(heatPlot(m_heatPicture ? *m_heatPicture : HeatPicture(), measure(),
                              static_cast<HeatShows>(m_heatShows->currentIndex())));
 }
@@ -435,7 +409,7 @@ void ExploreView::setTheme(const Theme& theme)
     m_state->setTheme(theme);
     m_ways->setTheme(theme);
     m_planner->setTheme(theme);
-    m_levels->setTheme(theme);
+    m_levels->plot()->setTheme(theme);
 }
 
 QString ExploreView::caption(ExplorePlot plot) const
@@ -461,7 +435,7 @@ Plot ExploreView::plotOf(ExplorePlot plot) const
     case ExplorePlot::Heat: return m_heat->plot();
     case ExplorePlot::State: return m_state->plot();
     case ExplorePlot::Choose: return m_ways->plot();
-    case ExplorePlot::Levels: return m_levels->plot();
+    case ExplorePlot::Levels: return m_levels->plot()->plot();
     case ExplorePlot::Planner: return m_planner->picture()->plot();
     }
     return {};

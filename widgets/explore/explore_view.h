@@ -9,11 +9,11 @@
 #include <QWidget>
 
 #include "schedules/survey/heat.h"
-#include "schedules/survey/levels.h"
 #include "schedules/survey/line.h"
 #include "widgets/explore/choose_view.h"
 #include "widgets/explore/explore_form.h"
 #include "widgets/explore/explore_table.h"
+#include "widgets/explore/levels_view.h"
 #include "widgets/explore/miniature.h"
 #include "widgets/explore/planner_view.h"
 #include "widgets/explore/state_view.h"
@@ -68,7 +68,7 @@ public:
     StateView* state() { return m_state; }
     ChooseView* ways() { return m_ways; }
     PlannerView* planner() { return m_planner; }
-    PlotWidget* levels() { return m_levels; }
+    LevelsView* levels() { return m_levels; }
     ExplorePage page() const;
     void setPage(ExplorePage page);
     ExploreMeasure measure() const;
@@ -91,8 +91,7 @@ public:
     void setBounds(std::vector<ExploreBound> bounds);
     void setLines(std::shared_ptr<const LinesPicture> picture);
     void setHeat(std::shared_ptr<const HeatPicture> picture);
-    void setLevels(std::shared_ptr<const LevelsAnswer> answer); // null: being simulated
-    void setWork(const QString& text, bool running);            // current activity
+    void setWork(const QString& text, bool running); // current activity
     void setTheme(const Theme& theme);
     Plot plotOf(ExplorePlot plot) const;     // as it is shown
     QString caption(ExplorePlot plot) const; // what it shows
@@ -102,7 +101,6 @@ public:
 signals:
     void questionChanged();
     void surveyChanged();       // another parameter or other schedules
-    void problemChanged();      // of the page Planners
     void stateChanged();        // its page is shown, or asks for something else
     void previewAsked(int row); // −1: none
     void openAsked(const stagewright::Setup& point);
@@ -119,11 +117,9 @@ protected:
 private:
     QWidget* buildLeft();
     QWidget* buildCentre();
-    QWidget* buildRight();
     void showRow(int row);
     void showPoints();
-    void showLines();
-    void showHeat();
+    void showCharts();
 
     ExploreForm* m_form;
     PlotWidget* m_pareto;
@@ -141,9 +137,7 @@ private:
     StateView* m_state;
     ChooseView* m_ways;
     PlannerView* m_planner;
-    PlotWidget* m_levels;
-    QLabel* m_flips; // which change places, and why
-    std::shared_ptr<const LevelsAnswer> m_levelsAnswer;
+    LevelsView* m_levels;
     QSplitter* m_rowsSplit;
     QSplitter* m_columns;
     QLabel* m_work;

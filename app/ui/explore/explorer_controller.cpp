@@ -109,7 +109,7 @@ ExplorerController::ExplorerController(Workspace& workspace)
         if (auto done = writePicture(plot, path); !done) m_workspace.banner()->showError(QString(), done.error());
     });
     connect(m_view->ways(), &ChooseView::openAsked, this, &ExplorerController::saveWay);
-    connect(m_view, &ExploreView::problemChanged, this, &ExplorerController::askProblem);
+    connect(m_view->planner(), &PlannerView::questionChanged, this, &ExplorerController::askProblem);
     connect(m_view->planner(), &PlannerView::openAsked, this, &ExplorerController::openProblem);
     m_waysBeat.setInterval(100);
     connect(&m_waysBeat, &QTimer::timeout, this, [this] {
@@ -305,7 +305,7 @@ void ExplorerController::openProblem()
 
 void ExplorerController::askLevels(const std::vector<std::string>& schedules)
 {
-    m_view->setLevels(nullptr);
+    m_view->levels()->setAnswer(nullptr);
     m_view->setWork(u"simulating…"_s, true);
     m_survey.start(
         [question = m_view->question(), schedules](const std::stop_token& stop) {
@@ -315,7 +315,7 @@ void ExplorerController::askLevels(const std::vector<std::string>& schedules)
         },
         [this](LevelsAnswer answer) {
             m_view->setWork(u"%1 schedules"_s.arg(answer.rows.size()), false);
-            if (answer.complete) m_view->setLevels(std::make_shared<const LevelsAnswer>(std::move(answer)));
+            if (answer.complete) m_view->levels()->setAnswer(std::make_shared<const LevelsAnswer>(std::move(answer)));
         },
         &m_pool);
 }
