@@ -640,7 +640,8 @@ private slots:
             QVERIFY2(wrong.error().message.find(word) != std::string::npos, wrong.error().message.c_str());
         }
         // one row: the first constant alone meets it
-        const auto fitted = calibrate(*rows, a100s(8));
+        const auto wide = parseMeasuredSteps("hidden,layers,heads,t,p,d,b,samples,ms\n8192,8,64,1,2,2,4,32,6000\n");
+        const auto fitted = calibrate(*wide, a100s(8));
         QVERIFY(fitted.has_value());
         QCOMPARE(fitted->fitted, 1U);
         QVERIFY(fitted->largest < 1e-3);
