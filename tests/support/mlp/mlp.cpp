@@ -54,6 +54,21 @@ public:
         return output;
     }
     void recompute(const Part& part) override { run(part, m_kept.at(part)); }
+    std::vector<Buffer*> keptBuffers(const Part& part) override
+    {
+        std::vector<Buffer*> out;
+        const auto found = m_kept.find(part);
+        if (found == m_kept.end()) return out;
+        Kept& kept = found->second;
+        const auto add = [&](Buffer& buffer) {
+            if (buffer) out.push_back(&buffer);
+        };
+        for (LayerKept& layer : kept.layers)
+            for (Buffer* one : {&layer.input, &layer.hidden, &layer.outputGrad, &layer.hiddenGrad, &layer.sums})
+                add(*one);
+        for (Buffer* one : {&kept.features, &kept.input, &kept.last, &kept.logits, &kept.firstGrad}) add(*one);
+        return out;
+    }
 
     Buffer inputGrad(const Part& part, Buffer outputGrad) override
     {
