@@ -8,12 +8,14 @@
 
 #include "schedules/execute/simulate.h"
 #include "schedules/heuristic/random.h"
+#include "schedules/model/recompute.h"
 
 namespace stagewright {
 
 namespace {
 
 constexpr std::int64_t mostExhaustive = 50'000; // choices
+constexpr int mostStages = 6;                   // every set of which is tried
 
 // How good a choice is: less is better.
 struct Worth {
@@ -140,6 +142,30 @@ private:
     std::vector<Bytes> m_peaks;
 };
 
+// Which stages may be recomputed: none first.
+std::vector<std::vector<bool>> stageSets(int stages)
+{
+    std::vector<std::vector<bool>> sets;
+    const auto n = static_cast<std::size_t>(stages);
+    if (stages <= mostStages) {
+        for (unsigned bits = 0; bits < 1U << n; ++bits) {
+            std::vector<bool>& set = sets.emplace_back(n);
+            for (std::size_t s = 0; s < n; ++s) set[s] = (bits >> s & 1U) != 0;
+        }
+        return sets;
+    }
+    for (std::size_t s = 0; s <= n; ++s) { // the first ones: from none to all
+        sets.emplace_back(n);
+        std::fill_n(sets.back().begin(), s, true);
+    }
+    for (std::size_t s = 1; s < n; ++s) { // the last ones
+        sets.emplace_back(n);
+        std::fill(sets.back().begin() + static_cast<std::ptrdiff_t>(s), sets.back().end(), true);
+    }
+    for (std::size_t s = 1; s + 1 < n; ++s) sets.emplace_back(n)[s] = true;
+    return sets;
+}
+
 } // namespace
 
 Result<OffloadPlan> planOffloads(const Schedule& schedule, const CostModel& costs, const std::vector<Bytes>& caps,
@@ -147,7 +173,36 @@ Result<OffloadPlan> planOffloads(const Schedule& schedule, const CostModel& cost
 {
     if (caps.size() != schedule.order.size())
         return fail(ErrorCode::Usage, fmt::format("{} caps for {} ranks", caps.size(), schedule.order.size()));
-    return OffloadSearch(schedule, costs, caps, options).run();
+    if (!options.recompute) return OffloadSearch(schedule, costs, caps, options).run();
+    const auto sets = stageSets(schedule.stages);
+    OffloadOptions each = options;
+    each.recompute = false;
+    std::optional<Result<OffloadPlan>> best;
+    std::int64_t trials = 0;
+    bool all = true;
+    for (const std::vector<bool>& set : sets) { // the first has none, and as much time as without recomputation
+        const bool none = std::find(set.begin(), set.end(), true) == set.end();
+        each.most = none ? options.most : options.most / static_cast<std::int64_t>(sets.size());
+        const Schedule lists = none ? schedule : withRecompute(schedule, set);
+        Result<OffloadPlan> plan = OffloadSearch(lists, costs, caps, each).run();
+        if (plan) {
+            plan->recomputed = set;
+            trials += plan->trials;
+            all = all && plan->all;
+        }
+        const auto stages = [](const OffloadPlan& of) {
+            return std::count(of.recomputed.begin(), of.recomputed.end(), true);
+        };
+        const auto worth = [&](const OffloadPlan& of) { return std::tuple(of.makespan, of.offloads, stages(of)); };
+        if (!best || (plan && (!*best || worth(*plan) < worth(**best)))) best = std::move(plan);
+        if (options.stopped && options.stopped()) break;
+    }
+    if (!*best) return std::move(*best);
+    STAGEWRIGHT_TRY(const auto plain, simulate(schedule, costs)); // recomputation only adds work
+    (*best)->bound = plain.makespan;
+    (*best)->trials = trials;
+    (*best)->all = all && schedule.stages <= mostStages;
+    return std::move(*best);
 }
 
 } // namespace stagewright

@@ -205,7 +205,7 @@ std::vector<SetupKey> allKeys()
         {"--offload", &S::offload, SetupSimulate | SetupRecord, "all|longest|cap=M",
          "Move activations to the host behind their forward and back before their backward: all of them, those of the "
          "stages that hold them longest (also :ahead=N, compute ops before the backward [1]), or what a cap asks for, "
-         "such as cap=3 (microbatches of a rank) or cap=26MiB [none]",
+         "such as cap=3 (microbatches of a rank) or cap=26MiB; cap=3:recompute may also recompute stages [none]",
          offloadFault, noCopies},
         {"--order", &S::order, SetupSimulate, "list|arrival|hint[:limit=L,rule=R]",
          "How ranks choose their next op: as listed; arrival, what came first (forwards and backwards of one stage a "

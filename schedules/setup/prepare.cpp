@@ -416,17 +416,24 @@ Result<Schedule> offloaded(Schedule schedule, const Setup& setup, const SetupSou
     STAGEWRIGHT_TRY(const auto rule, parseOffload(setup.offload));
     if (rule.which != OffloadRule::Which::Cap) return withOffloads(schedule, rule);
     STAGEWRIGHT_CHECK(validate(schedule).toResult());
-    STAGEWRIGHT_TRY(const auto costs, chooseCosts(schedule, setup, sources));
+    const std::vector<bool> every(static_cast<std::size_t>(schedule.stages), true);
+    STAGEWRIGHT_TRY(const auto costs,
+                    chooseCosts(rule.recompute ? withRecompute(schedule, every) : schedule, setup, sources));
     STAGEWRIGHT_TRY(const Bytes cap, parseActivations(rule.cap, costs));
-    auto plan = planOffloads(schedule, costs, std::vector<Bytes>(static_cast<std::size_t>(schedule.ranks), cap));
+    OffloadOptions options;
+    options.recompute = rule.recompute;
+    auto plan =
+        planOffloads(schedule, costs, std::vector<Bytes>(static_cast<std::size_t>(schedule.ranks), cap), options);
     if (!plan) return tl::unexpected(std::move(plan.error()).with("--offload"));
-    sources.tell(fmt::format("--offload: {} of {} activations, {}", plan->offloads, offloadableOf(schedule).size(),
-                             plan->makespan == plan->bound ? std::string("a step as short as without them")
-                             : plan->all
-                                 ? fmt::format("the shortest step of all {} choices under the cap", plan->trials)
-                                 : fmt::format("the shortest step of {} that were tried; not proven to be the "
-                                               "shortest",
-                                               plan->trials)));
+    const auto recomputed = std::count(plan->recomputed.begin(), plan->recomputed.end(), true);
+    sources.tell(fmt::format(
+        "--offload: {} of {} activations{}, {}", plan->offloads, offloadableOf(schedule).size(),
+        rule.recompute ? fmt::format(" and {} of {} stages recomputed", recomputed, schedule.stages) : std::string(),
+        plan->makespan == plan->bound ? std::string("a step as short as without them")
+        : plan->all                   ? fmt::format("the shortest step of all {} choices under the cap", plan->trials)
+                                      : fmt::format("the shortest step of {} that were tried; not proven to be the "
+                                                                      "shortest",
+                                                    plan->trials)));
     return std::move(plan->schedule);
 }
 

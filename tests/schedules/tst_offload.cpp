@@ -10,6 +10,7 @@
 #include "schedules/library/registry.h"
 #include "schedules/model/kinds.h"
 #include "schedules/model/offload.h"
+#include "schedules/model/recompute.h"
 #include "schedules/plan/offload_plan.h"
 #include "schedules/text/cost_json.h"
 #include "schedules/text/csv.h"
@@ -139,9 +140,52 @@ private slots:
             few.most = 4'000'000;
             const auto searched = planOffloads(schedule, costs, caps, few);
             QVERIFY(searched && searched->makespan >= plan->makespan);
+            // with recomputation it is never longer, and fits too
+            CostModel recomputes = costs;
+            for (int stage = 0; stage < schedule.stages; ++stage)
+                for (int rank = 0; rank < schedule.ranks; ++rank)
+                    recomputes.setDuration(OpKind::Recompute, stage, rank, costs.forward(stage, rank));
+            few.recompute = true;
+            few.most = 20'000'000;
+            const auto both = planOffloads(schedule, recomputes, caps, few);
+            QVERIFY(both && both->makespan <= plan->makespan && both->makespan >= both->bound);
+            const auto combined = simulate(both->schedule, recomputes);
+            QVERIFY(combined && combined->makespan == both->makespan);
+            for (const Bytes peak : combined->peakActivation) QVERIFY(peak <= caps.front());
         }
         QVERIFY(tried == 0 || asShort > 0);
         if (tried == 0) QSKIP("no such cases in STAGEWRIGHT_CASES");
+    }
+
+    // Where copies are slow a stage is recomputed, where they are fast none is.
+    void recomputationBesideOffloads()
+    {
+        const Schedule schedule = makeSchedule("1f1b", {4, 8}).value();
+        const auto costsWith = [&](double copy) {
+            CostModel::UnitCosts units;
+            units.copy = copy;
+            return CostModel::uniform(withRecompute(schedule, std::vector<bool>(4, true)), units);
+        };
+        OffloadOptions options;
+        options.most = 4'000'000;
+        options.recompute = true;
+        const auto stagesOf = [](const OffloadPlan& plan) {
+            return std::count(plan.recomputed.begin(), plan.recomputed.end(), true);
+        };
+        const CostModel fast = costsWith(0.01), slow = costsWith(4);
+        const std::vector<Bytes> caps(4, 3 * fast.memory.front().activation);
+        const auto copied = planOffloads(schedule, fast, caps, options);
+        QVERIFY2(copied, copied ? "" : copied.error().message.c_str());
+        QCOMPARE(stagesOf(*copied), 0);
+        QVERIFY(copied->offloads > 0);
+        QCOMPARE(copied->makespan, copied->bound);
+        const auto recomputed = planOffloads(schedule, slow, caps, options);
+        QVERIFY(recomputed && stagesOf(*recomputed) > 0);
+        options.recompute = false;
+        const auto alone = planOffloads(schedule, slow, caps, options);
+        QVERIFY(!alone || alone->makespan > recomputed->makespan);
+        QVERIFY(parseOffload("cap=3:recompute")->recompute && !parseOffload("cap=3")->recompute);
+        QVERIFY(!parseOffload("all:recompute") && !parseOffload("cap=3:ahead=1"));
     }
 
     void everySchedule()
