@@ -78,6 +78,7 @@ draw baseline "$runs" --run 4 --baseline 2
 draw edit "$runs" --run 4 --show edit
 draw explore --show explore
 draw heat --show heat
+draw planners --show planners --schedule comet
 draw state --show state
 draw uneven --show uneven
 draw partial --show partial

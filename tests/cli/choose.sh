@@ -102,3 +102,30 @@ expect_err 'wrong.json: stage 0: .* devices are not whole groups of 3'
 run stagewright choose --cluster 16@h100 --model gpt3-6.7b --layout layout.json
 expect_code 2
 expect_err 'the layout has 40 layers, the model 32'
+
+# stages that divide layers differently are resharded; hosts' cards are in the costs
+python3 - <<'PYTHON'
+import json
+layout = json.load(open('layout.json'))
+layout['stages'][1]['tensor'] = 4
+json.dump(layout, open('mixed.json', 'w'))
+PYTHON
+run stagewright choose --cluster 16@h100 --model gpt3-13b --samples 64 --layout mixed.json --json -o mixed_costs.json
+expect_code 0
+expect_json 4 boundaries
+expect_that 'costs have the cards of hosts' grep -q '"cards"' mixed_costs.json
+
+# constants of one's own machine from its runs; what is not 1F1B's step is left out
+record_lesson() { stagewright record -s "$1" -p 2 -m 4 --model layers=4,hidden=64,heads=4,seq=32 --steps 4 -o runs.stagewright; }
+for schedule in 1f1b gpipe zb-h1; do record_lesson $schedule >/dev/null 2>&1; done
+echo '{"hosts":[{"devices":2,"title":"here","flops":1e11,"memory_bytes":4e9,"memory_bytes_per_second":2e10,"link_bytes_per_second":1e10}]}' >here.json
+run stagewright choose --calibrate runs.stagewright --cluster here.json --json
+expect_code 0
+expect_json 2 fitted
+expect_json 2 rows
+expect_err 'left out: run .*its schedule is zb-h1'
+run stagewright explore levels --measured runs.stagewright --json
+expect_code 0
+expect_json 2 question ranks
+expect_json 4 question microbatches
+expect_out 'from the measured steps on average'

@@ -33,3 +33,30 @@ expect_err 'no plan fits'
 sed 's/"program":null/"program":"intra_ilp"/' "$ROOT/tests/data/planners/intra_alpa_mlp12_cap60.json" >cap.json
 run stagewright solve cap.json --json
 if [ "$rc" = 0 ]; then expect_json 186468.84 answer objective; else expect_err 'coinor-libcbc3'; fi
+# problems to start from, other numbers, pictures
+run stagewright solve --example comet -o comet.json
+expect_code 0
+expect_out '"program": "comet"'
+run stagewright solve comet.json --json
+expect_code 0
+expect_json 64 answer best
+run stagewright solve comet.json --set capacity=320e9 --set between=62.5e9 --json --plot map.svg
+expect_code 0
+expect_json 8 answer best
+expect_that 'the map is drawn' grep -q 'network of a layer' map.svg
+run stagewright solve comet.json --set nothing=1
+expect_code 2
+expect_err "the problem has no number 'nothing'"
+run stagewright solve comet.json --set between
+expect_code 2
+expect_err '--set takes KEY=NUMBER'
+for program in alpa_inter intra_ilp mlp_sharding reshard layerwise merak cephalo jigsaw; do
+    run stagewright solve --example $program --plot plan.csv
+    expect_code 0
+    expect_that "$program has a picture" [ "$(wc -l <plan.csv)" -gt 3 ]
+done
+run stagewright solve "$ROOT/tests/data/planners/layer_none.json" --plot none.svg
+expect_err 'nothing of .* can be drawn'
+run stagewright solve --example none
+expect_code 2
+expect_err "there is no planner 'none'"
