@@ -671,7 +671,7 @@ private slots:
         view->form()->setQuestion(view->question().with(ExploreParameter::Latency, 0.5));
         view->setChart(ExploreChart::Levels);
         QVERIFY(settle(window));
-        QTRY_VERIFY(view->levels()->plot()->items() > 0);
+        QVERIFY(QTest::qWaitFor([&] { return view->levels()->plot()->items() > 0; }, 120000));
         QCOMPARE(view->levels()->plot()->plot().series.size(), view->ticked().size());
         QCOMPARE(view->chart().rows.size(), view->ticked().size());
         QVERIFY(!view->findChild<QLabel*>(QStringLiteral("levelsFlips"))->text().isEmpty());
