@@ -145,6 +145,28 @@ if [ -n "$newest" ]; then
     files_are killed "$(printf 'killed.step%s.safetensors ' $((wanted - 2)) $((wanted - 1)) $wanted)"
 fi
 
+# a disk with room for one: the next one is not there, not even half of it, training goes on, and the one before stays
+mkdir disk
+cat >on_disk.bash <<'END'
+mount -t tmpfs -o size=1400k tmpfs disk || exit 77
+cd disk
+"$STAGEWRIGHT" record -s 1f1b -p 2 "$@" --warmup 0 --steps 3 --checkpoint-every 1 --keep 1 -o full.stagewright
+code=$?
+ls
+exit $code
+END
+space=(unshare -m)
+[ "$(id -u)" = 0 ] || space=(unshare -rm)
+run "${space[@]}" bash on_disk.bash "${tiny[@]}"
+if [ "$rc" = 5 ]; then
+    expect_err 'the checkpoint after step 2 is not there: file full.step2.safetensors: the disk is full'
+    expect_err '3 complete steps of 1 run are kept'
+    expect_same "$(grep full <<<"$out" | tr '\n' ' ')" 'full.stagewright full.step1.safetensors '
+else
+    expect_err 'unshare|mount'
+    echo 'a full disk: skipped (none of a given size can be mounted here)'
+fi
+
 # ranks as processes write and read the same file
 module=$(dirname "$STAGEWRIGHT")/libstagewright_mpi.so
 if [ -f "$module" ] && command -v mpirun >/dev/null; then
