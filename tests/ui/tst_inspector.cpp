@@ -311,7 +311,10 @@ private slots:
         tables->trigger();
         QTRY_VERIFY(timeline->height() < before - 60);
         tables->trigger();
-        QTRY_VERIFY(std::abs(timeline->height() - (before - 60)) <= 2);
+        QTRY_VERIFY2(
+            std::abs(timeline->height() - (before - 60)) <= 2,
+            qPrintable(
+                QStringLiteral("%1 of %2, not %3").arg(timeline->height()).arg(rows->height()).arg(before - 60)));
     }
 
     // A flame graph of a run without kernels is away, and back with one that has some.

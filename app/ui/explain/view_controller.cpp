@@ -4,6 +4,7 @@
 
 #include <QApplication>
 #include <QClipboard>
+#include <QLayout>
 #include <QMenu>
 #include <QScrollBar>
 #include <QSplitter>
@@ -98,6 +99,7 @@ void ViewController::shareRoom()
 {
     QSplitter* rows = m_workspace.room().rows();
     if (m_workspace.shown().mode() == Shown::Mode::Empty || !rows->isVisible()) return;
+    m_workspace.window()->layout()->activate(); // the room is what the dock left
     const int height = rows->height(), timeline = static_cast<int>(std::lround(m_share * height));
     if (m_share > 0 && m_workspace.views().memory->isVisibleTo(rows))
         rows->setSizes({timeline, height - timeline}); // as the user had it
