@@ -881,7 +881,7 @@ private slots:
         QTRY_COMPARE_WITH_TIMEOUT(window.workspace().shown().mode(), Shown::Mode::Compare, 20000);
         const auto& panels = window.workspace().views().timeline->panels();
         QCOMPARE(panels.size(), std::size_t(2));
-        QCOMPARE(panels[0]->duration, 35 * rankShare); // sound
+        QCOMPARE(panels[0]->duration, 35 * rankShare);                 // sound
         QCOMPARE(panels[1]->duration, 53 * rankShare + rankShare / 2); // an order that is wrong
         QVERIFY(window.workspace().feature<LessonController>()->panel()->isVisible());
         // hidden memory charts return for a step about memory
