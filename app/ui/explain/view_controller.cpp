@@ -86,9 +86,9 @@ ViewController::ViewController(Workspace& workspace) : Feature(workspace)
     connect(&workspace.shown(), &Shown::replacing, this, &ViewController::keepPlace);
     // What a dock takes and gives back is shared by timeline and charts, not by the charts alone.
     connect(workspace.room().rows(), &QSplitter::splitterMoved, this, [this] {
-        const QList<int> sizes = m_workspace.room().rows()->sizes();
-        if (sizes.size() == 2 && sizes[0] + sizes[1] > 0)
-            m_share = static_cast<double>(sizes[0]) / (sizes[0] + sizes[1]);
+        const Views& shared = m_workspace.views();
+        const int both = shared.timeline->height() + shared.memory->height();
+        if (shared.memory->isVisible() && both > 0) m_share = static_cast<double>(shared.timeline->height()) / both;
     });
     connect(&workspace.shown(), &Shown::presented, this, [this] { m_share = 0; });
     connect(&workspace.room(), &Room::docksChanged, this, &ViewController::shareRoom);
@@ -100,9 +100,14 @@ void ViewController::shareRoom()
     QSplitter* rows = m_workspace.room().rows();
     if (m_workspace.shown().mode() == Shown::Mode::Empty || !rows->isVisible()) return;
     m_workspace.window()->layout()->activate(); // the room is what the dock left
-    const int height = rows->height(), timeline = static_cast<int>(std::lround(m_share * height));
-    if (m_share > 0 && m_workspace.views().memory->isVisibleTo(rows))
-        rows->setSizes({timeline, height - timeline}); // as the user had it
+    const Views& views = m_workspace.views();
+    QList<int> sizes = rows->sizes();
+    const int timeline = rows->indexOf(views.timeline), memory = rows->indexOf(views.memory);
+    const int both = sizes[timeline] + sizes[memory];
+    sizes[timeline] = static_cast<int>(std::lround(m_share * both));
+    sizes[memory] = both - sizes[timeline];
+    if (m_share > 0 && views.memory->isVisibleTo(rows))
+        rows->setSizes(sizes); // as the user had it
     else
         m_workspace.shown().splitViews();
 }
