@@ -84,7 +84,7 @@ expect_json 0 slack 0 slack_ns
 run stagewright report b.stagewright --slack
 expect_out '^ +3  B +8 +8'
 # every analysis of the registry is a table, in text, JSON and SQL
-for name in $(sed -n 's/^STAGEWRIGHT_ANALYSIS(\(.*\))$/\1/p' "$SOURCE/../../traces/analysis/analyses.def"); do
+for name in $(sed -n 's/^STAGEWRIGHT_ANALYSIS(\([a-z_]*\).*)$/\1/p' "$SOURCE/../../traces/analysis/analyses.def"); do
     run stagewright report b.stagewright --table "$name"
     expect_code 0
     run stagewright report b.stagewright --table "$name" --json

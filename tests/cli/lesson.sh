@@ -4,7 +4,7 @@ export XDG_DATA_HOME=$PWD/data
 run stagewright lesson
 expect_code 0
 expect_out '^ *6  latency +What does a slow wire cost'
-expect_out '0 of 18 done, 0 verified'
+expect_out '0 of 19 done, 0 verified'
 run stagewright lesson --json
 expect_code 0
 expect_json why-pipelines lessons 0 lesson
