@@ -5,6 +5,12 @@ moments=${MOMENTS:-5}
 RANDOM=$((${SEED:-20261127} % 32768))
 tiny=(--model 'layers=4,hidden=32,heads=2,seq=16' --microbatch-size 2 -m 4 --clock virtual)
 
+# Who multiplies is measured where it is not named, and bits depend on it.
+run stagewright record -s 1f1b -p 2 "${tiny[@]}" --steps 1 --warmup 0 --checkpoint-every 1 -o probe.stagewright
+expect_code 0
+products=$(head -c 3000 probe.step1.safetensors | grep -ao '"products":"[a-z]*"' | cut -d '"' -f 4)
+tiny+=(--products "${products:-openblas}")
+
 # losses FILE [RUN]: one a line, of every step
 losses() { stagewright sql "$1" "SELECT printf('%.17g', value) FROM metrics WHERE name='loss' AND run=${2:-1} ORDER BY step" --csv | tail -n +2; }
 kept() { find . -maxdepth 1 -name "$1.step*" -printf '%f\n' | sort -V | tr '\n' ' '; }
@@ -98,19 +104,19 @@ wanted=40
 run stagewright record -s 1f1b -p 2 "${tiny[@]}" --warmup 0 --steps $wanted -o uncut.stagewright
 expect_code 0
 losses uncut.stagewright 2 >uncut.txt
-killed=0 last=0
+killed=0 latest=0
 rm -f killed.*
 while [ "$killed" -lt "$moments" ]; do
     newest=$(find . -maxdepth 1 -name 'killed.step*.safetensors' -printf '%f\n' | sort -V | tail -n 1)
     before=0 more=()
     if [ -n "$newest" ]; then
         before=${newest#killed.step} before=${before%.safetensors} more=(--resume "$newest")
-        [ "$before" -ge "$last" ] || complain "step $before is older than step $last, which was there"
-        checks=$((checks + 1)) last=$before
+        [ "$before" -ge "$latest" ] || complain "step $before is older than step $latest, which was there"
+        checks=$((checks + 1)) latest=$before
     fi
     if [ "$before" -ge $((wanted - 2)) ]; then
         rm -f killed.step*
-        last=0
+        latest=0
         continue
     fi
     rm -f killed.stagewright* progress.txt

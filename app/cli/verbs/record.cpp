@@ -23,6 +23,7 @@
 #include "app/launch/hosts/job_folder.h"
 #include "app/launch/launcher.h"
 #include "app/launch/slurm/slurm_queue.h"
+#include "engine/device/backends.h"
 #include "engine/device/traits.h"
 #include "engine/saved/saved_training.h"
 #include "engine/transport/process_job.h"
@@ -113,6 +114,12 @@ Result<void> chooseCheckpoints(const Setup& setup, RecordSettings& settings)
     if (setup.resume.empty()) return {};
     auto file = SavedFile::open(setup.resume);
     if (!file) return tl::unexpected(std::move(file.error()).with("--resume"));
+    const std::string* products = file->fact("products"); // bits depend on who multiplies
+    if (products != nullptr && setup.blas.empty() && setup.backend == "cpu" && setup.precision != "bf16") {
+        DeviceOptions same = settings.training.device;
+        same.blas = *products;
+        if (makeBackend(setup.backend, same)) settings.training.device = same;
+    }
     settings.training.resume = std::make_shared<const SavedFile>(std::move(*file));
     return {};
 }
