@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "schedules/base/quantity.h"
 #include "schedules/base/text.h"
 #include "schedules/planner/picture_parts.h"
 
