@@ -1,6 +1,7 @@
 // Comparing in the window: two to four runs, the pair, alignment, steps, units, the waterfall, the ops, the baseline;
 // both themes.
 #include <QComboBox>
+#include <QDialogButtonBox>
 #include <QLabel>
 #include <QPushButton>
 
@@ -76,6 +77,36 @@ private slots:
         }
         window.workspace().actions()["compare"]->trigger();
         QTRY_COMPARE_WITH_TIMEOUT(window.workspace().shown().mode(), Shown::Mode::Run, 20000);
+    }
+
+    // The dialog proposes the run shown and its neighbour, the older of them as A, and Return compares.
+    void theDialogComparesWithTheOlderOne()
+    {
+        WindowFixture fixture;
+        const QString a = fixture.file("a.stagewright", {"1f1b", "zb-h1", "gpipe"});
+        MainWindow window;
+        QVERIFY(fixture.open(window, {a}));
+        window.workspace().shown().showRun({a, 2});
+        QTRY_VERIFY_WITH_TIMEOUT(window.workspace().settled() && window.workspace().shown().ref() == (RunRef{a, 2}),
+                                 20000);
+        window.workspace().actions()["compare"]->trigger();
+        QDialog* dialog = nullptr;
+        QTRY_VERIFY_WITH_TIMEOUT((dialog = qobject_cast<QDialog*>(QApplication::activeModalWidget())) != nullptr,
+                                 20000);
+        const auto boxes = dialog->findChildren<QComboBox*>();
+        QVERIFY(boxes.size() >= 2);
+        const auto* runs = window.workspace().runs();
+        const auto created = [&](int number) { return runs->info({a, number})->createdUnixMs; };
+        const auto numberIn = [](const QComboBox* box) {
+            return box->currentText().section(QStringLiteral("run "), 1).section(QLatin1Char(')'), 0, 0).toInt();
+        };
+        const int first = numberIn(boxes[0]), second = numberIn(boxes[1]);
+        QVERIFY(first != second && (first == 2 || second == 2));
+        QVERIFY(created(first) < created(second) || (created(first) == created(second) && first < second));
+        auto* ok = dialog->findChild<QDialogButtonBox*>()->button(QDialogButtonBox::Ok);
+        QVERIFY(ok->isDefault());
+        QTest::keyClick(dialog, Qt::Key_Return);
+        QTRY_COMPARE_WITH_TIMEOUT(window.workspace().shown().mode(), Shown::Mode::Compare, 20000);
     }
 
     void theWaterfallSumsToTheChange()

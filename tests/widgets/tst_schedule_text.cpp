@@ -201,6 +201,10 @@ private slots:
         QVERIFY(text.field()->rect().contains(label));
         QVERIFY(text.field()->viewport()->rect().contains(text.field()->cursorRect()));
         QVERIFY2(!text.faultLabel()->text().startsWith(QStringLiteral("line")), qPrintable(text.faultLabel()->text()));
+        int said = 0; // once: the line below names the place alone
+        for (const QLabel* shown : text.findChildren<QLabel*>())
+            said += shown->isVisible() && shown->text().contains(text.faultLabel()->text()) ? 1 : 0;
+        QCOMPARE(said, 1);
         const QRect line = text.field()->cursorRect().translated(text.field()->viewport()->pos());
         QVERIFY(label.top() <= line.bottom() && label.bottom() >= line.top());
         for (int i = 0; i < 4; ++i) QTest::keyClick(text.field(), Qt::Key_Backspace);

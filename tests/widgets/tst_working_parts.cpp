@@ -59,6 +59,18 @@ class TestWorkingParts : public QObject {
     }
 
 private slots:
+    // Rows of the query before don't stand under the fault of this one.
+    void aFaultTakesTheRowsAway()
+    {
+        SqlConsole console;
+        console.showRows({{"n"}, {{"1"}, {"2"}}, false}, 3);
+        QCOMPARE(console.model()->rowCount({}), 2);
+        console.showFault(QStringLiteral("no such table: runz"), QStringLiteral("tables are runs, spans"));
+        QCOMPARE(console.model()->rowCount({}), 0);
+        console.showRows({{"n"}, {{"1"}}, false}, 3);
+        QCOMPARE(console.model()->rowCount({}), 1);
+    }
+
     // While a recording has only its warm-up nothing is diagnosed: a rank that is slow there may be so by chance.
     void theWarmUpIsNotDiagnosed()
     {
