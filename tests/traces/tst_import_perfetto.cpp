@@ -306,6 +306,37 @@ private slots:
         QVERIFY(!readBytes(Writer().bytes()));
     }
 
+    // Sequences and processes that no writer has: bounded, and as fast as others.
+    void tooManyOfAnything()
+    {
+        std::string bytes;
+        for (std::uint32_t i = 0; i < 130'000; ++i) {
+            Message<pf::Trace> trace(bytes);
+            Message<pf::Packet> packet(trace, pf::Trace::packet);
+            packet.add_uint32(pf::Packet::sequence, i + 1);
+            packet.add_uint64(pf::Packet::timestamp, i);
+            if (i % 2 == 0) {
+                Message<pf::Track> track(packet, pf::Packet::trackDescriptor);
+                track.add_uint64(pf::Track::uuid, i);
+                Message<pf::Process> process(track, pf::Track::process);
+                process.add_int32(pf::Process::pid, static_cast<std::int32_t>(i));
+                process.add_string(pf::Process::name, "worker");
+            } else {
+                Message<pf::Event> event(packet, pf::Packet::trackEvent);
+                event.add_enum(pf::Event::type, pf::instant);
+                event.add_uint64(pf::Event::track, i - 1);
+                event.add_string(pf::Event::name, "x");
+            }
+        }
+        const auto file = readBytes(bytes);
+        QVERIFY(file);
+        std::int64_t left = 0;
+        for (const ForeignRank& rank : file->ranks)
+            if (const auto found = rank.leftOut.find("packets of further sequences"); found != rank.leftOut.end())
+                left += found->second;
+        QCOMPARE(left, std::int64_t{30'000});
+    }
+
     void otherFilesAreNotTaken()
     {
         for (const std::string text : {"\n{\"traceEvents\":[]}", "\n\n0F0,0F1\n1F0,1F1\n", "\x0a", "", "\x0a\x05hello",

@@ -1,10 +1,13 @@
 // The rules of honesty of the drawing: what the eye reads must be what happened.
 #include <algorithm>
+#include <cmath>
 #include <random>
 
 #include <QTest>
 
 #include "sample_timelines.h"
+#include "schedules/library/registry.h"
+#include "traces/run/simulated_run.h"
 #include "widgets/timeline/lane_raster.h"
 #include "widgets/timeline/timeline_panel.h"
 
@@ -71,6 +74,22 @@ class TestTimelineHonesty : public QObject {
     Q_OBJECT
 
 private slots:
+    // An order that can't run to its end is busy for no known share of a time that it does not have.
+    void anOrderThatHangsHasNoBusyShare()
+    {
+        const Schedule schedule = *makeSchedule("1f1b", Shape{4, 8, 0});
+        const Run run = *simulatedRun(schedule, CostModel::uniform(schedule));
+        PanelOptions options;
+        const auto whole = makePanel(run.timeline, options);
+        options.hangs = true;
+        const auto hanging = makePanel(run.timeline, options);
+        QCOMPARE(whole->ranks.size(), std::size_t{4});
+        for (std::size_t rank = 0; rank < whole->ranks.size(); ++rank) {
+            QVERIFY(whole->ranks[rank].busyFraction > 0.5);
+            QVERIFY(std::isnan(hanging->ranks[rank].busyFraction));
+        }
+    }
+
     void inkIsProportional_data();
     void inkIsProportional();
     void twoPixelBubblesOwnAColumn_data();

@@ -84,6 +84,8 @@ public:
     }
 
 private:
+    static constexpr std::size_t mostSequences = 100'000; // a writer has one a thread
+
     struct OpenSlice {
         Nanos start = 0;
         std::uint32_t name = 0, category = 0; // of m_texts
@@ -117,6 +119,10 @@ private:
             case pf::Packet::chromeEvents: text ? void(chrome = viewOf(packet)) : packet.skip(); break;
             default: packet.skip();
             }
+        }
+        if (m_sequences.size() >= mostSequences && !m_sequences.contains(sequenceId)) {
+            ++m_events->rank().leftOut["packets of further sequences"];
+            return;
         }
         PerfettoSequence& sequence = m_sequences[sequenceId];
         if ((flags & pf::stateCleared) != 0 || first) sequence.clear();
@@ -540,13 +546,13 @@ private:
                 event.args = {};
         }
         // Names first: what a device is by its process's name is asked of each event.
-        if (place.process != m_lastProcess && m_named.insert(place.process).second)
-            for (const PerfettoTracks::Named& named : m_tracks.names())
-                if (named.process == place.process && named.thread.empty()) {
-                    const KinetoEvent kept = event;
-                    nameOf(named);
-                    m_events->event() = kept;
-                }
+        if (place.process != m_lastProcess && m_named.insert(place.process).second) {
+            if (const std::string_view called = m_tracks.processName(place.process); !called.empty()) {
+                const KinetoEvent kept = event;
+                nameOf({place.process, {}, std::string(called)});
+                m_events->event() = kept;
+            }
+        }
         if (place.process != m_lastProcess) m_lastProcess = place.process;
         if (m_events->take())
             ++m_events->rank().events;

@@ -72,6 +72,9 @@ void PerfettoTracks::add(std::string_view descriptor)
             message.skip();
         }
     }
+    if (track.isProcess)
+        m_processNames[std::to_string(track.pid)] = track.processName.empty() ? track.place.name : track.processName;
+    if (m_tracks.size() >= most && !m_tracks.contains(uuid)) return;
     const auto [entry, added] = m_tracks.try_emplace(uuid, track);
     if (added) {
         m_order.push_back(uuid);
@@ -107,10 +110,17 @@ void PerfettoTracks::place(std::uint64_t uuid, Track& track)
 
 PerfettoTracks::Place& PerfettoTracks::placeOf(std::uint64_t uuid)
 {
+    if (m_tracks.size() >= most && !m_tracks.contains(uuid)) uuid = 0;
     const auto [entry, added] = m_tracks.try_emplace(uuid);
     if (added) m_order.push_back(uuid);
     if (entry->second.placed != m_said) place(uuid, entry->second);
     return entry->second.place;
+}
+
+std::string_view PerfettoTracks::processName(const std::string& process) const
+{
+    const auto found = m_processNames.find(process);
+    return found == m_processNames.end() ? std::string_view() : std::string_view(found->second);
 }
 
 std::vector<PerfettoTracks::Named> PerfettoTracks::names() const

@@ -25,10 +25,13 @@ public:
         std::string process, thread, name; // thread "": of the process
     };
 
+    static constexpr std::size_t most = 1'000'000; // tracks; those beyond are one
+
     // A TrackDescriptor. Throws protozero::exception where it is damaged.
     void add(std::string_view descriptor);
-    Place& placeOf(std::uint64_t track); // valid until the next add()
-    std::vector<Named> names() const;    // of all processes and threads so far, and of tracks that are rows
+    Place& placeOf(std::uint64_t track);                            // valid until the next add()
+    std::string_view processName(const std::string& process) const; // "": it has none so far
+    std::vector<Named> names() const; // of all processes and threads so far, and of tracks that are rows
 
 private:
     struct Track {
@@ -42,6 +45,7 @@ private:
     void place(std::uint64_t uuid, Track& track);
 
     std::unordered_map<std::uint64_t, Track> m_tracks;
+    std::unordered_map<std::string, std::string> m_processNames;
     std::vector<std::uint64_t> m_order; // as they came
     std::uint64_t m_said = 1;           // descriptors, from 1
 };
