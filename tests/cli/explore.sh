@@ -19,6 +19,7 @@ declare -A small=(
     [uneven]='--batch 6'
     [partial]='--replicas 4'
     [levels]='--ranks 4 --microbatches 8 --schedules 1f1b,zb-h1 --latency 0.25'
+    [keeping]='--ranks 4 --microbatches 8 --schedules 1f1b,gpipe'
     [readiness]='--ranks 4 --microbatches 8 --seeds 5'
     [choose]='--cluster 8@a100 --model gpt3-1.3b --samples 16 --tried 2'
 )
@@ -132,3 +133,10 @@ expect_code 130
 expect_err interrupted
 expect_out '^schedule,microbatches,whole_step,'
 expect_that "not all of them" [ "$(wc -l <out.txt)" -lt 81 ]
+
+# what is kept: the same figures as simulate's
+run stagewright explore keeping --ranks 4 --microbatches 8 --schedules 1f1b --input-grad 1 --weight-grad 1 --copy 0.4 --keep 0.1 --csv
+expect_out '^1f1b,none,33,.*,4,4,'
+expect_out '^1f1b,recompute,44,.*,1.3,4,'
+expect_out '^1f1b,offload,33,.*,2,4,'
+expect_out '^1f1b,both,44,.*,1.1,4,'
