@@ -16,22 +16,14 @@
 #include "schedules/text/csv.h"
 #include "schedules/text/link_text.h"
 #include "schedules/timeline/timeline_of.h"
+#include "tier_cases.h"
 
 using namespace stagewright;
+using stagewright::testing::tierCases;
 
 namespace {
 
 using Json = nlohmann::json;
-
-Json casesOf(const char* name)
-{
-    const QString other = qEnvironmentVariable("STAGEWRIGHT_CASES");
-    QDir folder(other.isEmpty() ? QStringLiteral(STAGEWRIGHT_SOURCE_DIR "/tests/data/tiers") : other);
-    if (!other.isEmpty() && folder.exists("tiers")) folder.cd("tiers");
-    QFile file(folder.filePath(name));
-    if (!file.open(QIODevice::ReadOnly)) return Json::object();
-    return Json::parse(file.readAll().toStdString()).value("cases", Json::array());
-}
 
 Schedule listsOf(const Json& lists)
 {
@@ -68,7 +60,7 @@ private slots:
     void timesAndPeaks()
     {
         int tried = 0;
-        for (const Json& one : casesOf("activation_offload.json")) {
+        for (const Json& one : tierCases("activation_offload.json")) {
             if (!one.contains("times")) continue;
             ++tried;
             const Schedule schedule = listsOf(one["lists"]);
@@ -94,7 +86,7 @@ private slots:
     void rulesMakeTheLists()
     {
         int tried = 0;
-        for (const Json& one : casesOf("activation_offload.json")) {
+        for (const Json& one : tierCases("activation_offload.json")) {
             const auto name = QString::fromStdString(one["what"].get<std::string>());
             const QRegularExpressionMatch all = QRegularExpression("^all, reload (\\d+) compute ops ahead").match(name);
             if (!all.hasMatch()) continue;
@@ -112,7 +104,7 @@ private slots:
     void plansAreTheShortest()
     {
         int tried = 0, asShort = 0;
-        for (const Json& one : casesOf("activation_offload.json")) {
+        for (const Json& one : tierCases("activation_offload.json")) {
             if (!one.contains("cap")) continue;
             ++tried;
             const Schedule schedule = makeSchedule(one["schedule"].get<std::string>(),

@@ -12,22 +12,14 @@
 #include "schedules/model/kinds.h"
 #include "schedules/model/recompute.h"
 #include "schedules/setup/prepare.h"
+#include "tier_cases.h"
 
 using namespace stagewright;
+using stagewright::testing::tierCases;
 
 namespace {
 
 using Json = nlohmann::json;
-
-Json casesOf(const char* name)
-{
-    const QString other = qEnvironmentVariable("STAGEWRIGHT_CASES");
-    QDir folder(other.isEmpty() ? QStringLiteral(STAGEWRIGHT_SOURCE_DIR "/tests/data/tiers") : other);
-    if (!other.isEmpty() && folder.exists("tiers")) folder.cd("tiers");
-    QFile file(folder.filePath(name));
-    if (!file.open(QIODevice::ReadOnly)) return Json::array();
-    return Json::parse(file.readAll().toStdString()).value("cases", Json::array());
-}
 
 std::string textOf(const std::vector<Op>& list)
 {
@@ -53,7 +45,7 @@ private slots:
     void byArrival()
     {
         int tried = 0;
-        for (const Json& one : casesOf("arrival_order.json")) {
+        for (const Json& one : tierCases("arrival_order.json")) {
             if (!one.contains("durations")) continue;
             ++tried;
             const auto schedule = makeSchedule("1f1b", {one["ranks"].get<int>(), one["microbatches"].get<int>()});

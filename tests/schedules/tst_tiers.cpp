@@ -12,22 +12,14 @@
 #include "schedules/tiers/chunks.h"
 #include "schedules/tiers/fill_gaps.h"
 #include "schedules/tiers/residency.h"
+#include "tier_cases.h"
 
 using namespace stagewright;
+using stagewright::testing::tierCases;
 
 namespace {
 
 using Json = nlohmann::json;
-
-Json casesOf(const char* name)
-{
-    const QString other = qEnvironmentVariable("STAGEWRIGHT_CASES");
-    QDir folder(other.isEmpty() ? QStringLiteral(STAGEWRIGHT_SOURCE_DIR "/tests/data/tiers") : other);
-    if (!other.isEmpty() && folder.exists("tiers")) folder.cd("tiers");
-    QFile file(folder.filePath(name));
-    if (!file.open(QIODevice::ReadOnly)) return Json::array();
-    return Json::parse(file.readAll().toStdString()).value("cases", Json::array());
-}
 
 // What solve answers; null where it refuses.
 Json answerOf(const char* program, const Json& input)
@@ -90,7 +82,7 @@ class TestTiers : public QObject {
 private slots:
     void replays()
     {
-        const Json cases = casesOf("tier_replay.json");
+        const Json cases = tierCases("tier_replay.json");
         if (cases.empty()) QSKIP("no such cases in STAGEWRIGHT_CASES");
         for (const Json& one : cases)
             for (const auto& [cap, expected] : one["results"].items()) {
@@ -128,7 +120,7 @@ private slots:
 
     void chunks()
     {
-        const Json cases = casesOf("chunks.json");
+        const Json cases = tierCases("chunks.json");
         if (cases.empty()) QSKIP("no such cases in STAGEWRIGHT_CASES");
         for (const Json& one : cases) {
             const auto kind = one["kind"].get<std::string>();
@@ -171,7 +163,7 @@ private slots:
 
     void buckets()
     {
-        const Json cases = casesOf("optimizer_buckets.json");
+        const Json cases = tierCases("optimizer_buckets.json");
         if (cases.empty()) QSKIP("no such cases in STAGEWRIGHT_CASES");
         for (const Json& one : cases) {
             if (one["kind"] == "memory") {
@@ -197,7 +189,7 @@ private slots:
 
     void owners()
     {
-        const Json cases = casesOf("owners.json");
+        const Json cases = tierCases("owners.json");
         if (cases.empty()) QSKIP("no such cases in STAGEWRIGHT_CASES");
         Json layers;
         for (const Json& one : cases) {
@@ -214,7 +206,7 @@ private slots:
 
     void filledGaps()
     {
-        const Json cases = casesOf("bubble_filler.json");
+        const Json cases = tierCases("bubble_filler.json");
         if (cases.empty()) QSKIP("no such cases in STAGEWRIGHT_CASES");
         for (const Json& one : cases) {
             const auto schedule = makeSchedule(one["schedule"].get<std::string>(),

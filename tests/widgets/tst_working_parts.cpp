@@ -59,7 +59,7 @@ class TestWorkingParts : public QObject {
     }
 
 private slots:
-    // Rows of the query before don't stand under the fault of this one.
+    // A fault is not shown over the rows of the query before.
     void aFaultTakesTheRowsAway()
     {
         SqlConsole console;
