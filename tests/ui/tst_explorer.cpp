@@ -671,10 +671,38 @@ private slots:
         view->form()->setQuestion(view->question().with(ExploreParameter::Latency, 0.5));
         view->setChart(ExploreChart::Levels);
         QVERIFY(settle(window));
-        QVERIFY(QTest::qWaitFor([&] { return view->levels()->plot()->items() > 0; }, 120000));
-        QCOMPARE(view->levels()->plot()->plot().series.size(), view->ticked().size());
+        SurveyChart* chart = view->survey(ExploreChart::Levels);
+        QVERIFY(QTest::qWaitFor([&] { return chart->plot()->items() > 0; }, 120000));
+        QCOMPARE(chart->plot()->plot().series.size(), view->ticked().size());
         QCOMPARE(view->chart().rows.size(), view->ticked().size());
-        QVERIFY(!view->findChild<QLabel*>(QStringLiteral("levelsFlips"))->text().isEmpty());
+        QVERIFY(!view->findChild<QLabel*>(QStringLiteral("levelsSaid"))->text().isEmpty());
+    }
+    // Charts that are surveys: what they show is what explore prints of the same question.
+    void surveysAreCharts()
+    {
+        WindowFixture fixture;
+        MainWindow window;
+        ExploreView* view = shown(window, {1500, 950});
+        QVERIFY(view != nullptr);
+        view->form()->setQuestion(
+            view->question().with(ExploreParameter::Ranks, 4).with(ExploreParameter::Microbatches, 8));
+        view->setChart(ExploreChart::Keeping);
+        QVERIFY(settle(window));
+        SurveyChart* keeping = view->survey(ExploreChart::Keeping);
+        QVERIFY(QTest::qWaitFor([&] { return keeping->plot()->items() > 0; }, 120000));
+        QCOMPARE(view->chart().rows.size(), 4 * view->ticked().size());
+        SurveyValues values{{"ranks", "4"}, {"microbatches", "8"}};
+        for (const std::string& schedule : view->ticked())
+            values["schedules"] += (values["schedules"].empty() ? "" : ",") + schedule;
+        const SurveyInfo& info = keeping->survey();
+        const auto answer = info.answer(*SurveyQuestion::read(info, values), {});
+        QVERIFY(answer && answer->tables.front().rows == view->chart().rows);
+        view->setChart(ExploreChart::Readiness);
+        QVERIFY(settle(window));
+        SurveyChart* readiness = view->survey(ExploreChart::Readiness);
+        QVERIFY(QTest::qWaitFor([&] { return readiness->plot()->items() > 0; }, 120000));
+        QVERIFY(view->chart().rows.size() >= 14);
+        QVERIFY(!view->findChild<QLabel*>(QStringLiteral("readinessSaid"))->text().isEmpty());
     }
 };
 

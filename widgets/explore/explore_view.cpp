@@ -24,6 +24,11 @@ namespace stagewright {
 
 namespace {
 
+std::size_t surveyOf(ExploreChart chart)
+{
+    return static_cast<std::size_t>(chart) - static_cast<std::size_t>(ExploreChart::Levels);
+}
+
 QComboBox* parameterBox(QWidget* parent, ExploreParameter chosen, const QString& name)
 {
     auto* box = new QComboBox(parent);
@@ -188,6 +193,8 @@ QWidget* ExploreView::buildCentre()
           std::pair(ExplorePlot::Lines, u"Over one parameter…"_s),
           std::pair(ExplorePlot::Heat, u"Over two parameters…"_s), std::pair(ExplorePlot::State, u"State…"_s),
           std::pair(ExplorePlot::Levels, u"How much is counted…"_s),
+          std::pair(ExplorePlot::Keeping, u"Kept, recomputed or offloaded…"_s),
+          std::pair(ExplorePlot::Readiness, u"Order by readiness…"_s),
           std::pair(ExplorePlot::Choose, u"Which parallelism…"_s),
           std::pair(ExplorePlot::Planner, u"Plan of a planner…"_s)})
         menu->addAction(title, this, [this, plot = plot] { emit pictureAsked(plot); });
@@ -235,9 +242,12 @@ QWidget* ExploreView::buildCentre()
     heatLayout->addLayout(heatTools);
     heatLayout->addWidget(m_heat, 1);
     m_charts->addTab(heatPage, u"Over two parameters"_s);
-    m_levels = new LevelsView;
-    m_charts->addTab(m_levels, u"How much is counted"_s);
-    m_charts->setTabToolTip(2, sentence((*findSurvey("levels"))->summary));
+    for (const char* name : {"levels", "keeping", "readiness"}) {
+        const SurveyInfo& survey = **findSurvey(name);
+        m_surveys.push_back(new SurveyChart(survey));
+        const int tab = m_charts->addTab(m_surveys.back(), sentence(survey.title));
+        m_charts->setTabToolTip(tab, sentence(survey.summary));
+    }
     m_rowsSplit->addWidget(m_charts);
     m_rowsSplit->setStretchFactor(0, 3);
     m_rowsSplit->setStretchFactor(1, 2);
@@ -355,10 +365,12 @@ void ExploreView::setRows(SweepRows rows, const ExploreQuestion& question)
 
 SurveyTable ExploreView::points() const { return m_rows ? memoryTable(*m_rows, question()) : SurveyTable(); }
 
+SurveyChart* ExploreView::survey(ExploreChart chart) { return m_surveys[surveyOf(chart)]; }
+
 SurveyTable ExploreView::chart() const
 {
     if (chartShown() == ExploreChart::Heat) return m_heatPicture ? heatTable(*m_heatPicture) : SurveyTable();
-    if (chartShown() == ExploreChart::Levels) return m_levels->table();
+    if (chartShown() >= ExploreChart::Levels) return m_surveys[surveyOf(chartShown())]->table();
     return m_linesPicture ? lineTable(*m_linesPicture) : SurveyTable();
 }
 
@@ -409,14 +421,16 @@ void ExploreView::setTheme(const Theme& theme)
     m_state->setTheme(theme);
     m_ways->setTheme(theme);
     m_planner->setTheme(theme);
-    m_levels->plot()->setTheme(theme);
+    for (SurveyChart* survey : m_surveys) survey->plot()->setTheme(theme);
 }
 
 QString ExploreView::caption(ExplorePlot plot) const
 {
     if (plot == ExplorePlot::State) return m_state->caption();
     if (plot == ExplorePlot::Planner) return m_planner->caption();
-    if (plot == ExplorePlot::Levels) return u"Places of schedules by how much is counted"_s;
+    if (const int survey = static_cast<int>(plot) - static_cast<int>(ExplorePlot::Levels);
+        survey >= 0 && survey < static_cast<int>(m_surveys.size()))
+        return m_surveys[static_cast<std::size_t>(survey)]->plot()->accessibleName();
     if (plot == ExplorePlot::Choose) return u"Ways to divide a model: step, memory, and the best by t and p"_s;
     QString what = plot == ExplorePlot::Pareto
                        ? u"Schedules by activation peak and %1"_s.arg(qtText(titleOf(measure())).toLower())
@@ -435,7 +449,12 @@ Plot ExploreView::plotOf(ExplorePlot plot) const
     case ExplorePlot::Heat: return m_heat->plot();
     case ExplorePlot::State: return m_state->plot();
     case ExplorePlot::Choose: return m_ways->plot();
-    case ExplorePlot::Levels: return m_levels->plot()->plot();
+    case ExplorePlot::Levels:
+    case ExplorePlot::Keeping:
+    case ExplorePlot::Readiness:
+        return m_surveys[static_cast<std::size_t>(plot) - static_cast<std::size_t>(ExplorePlot::Levels)]
+            ->plot()
+            ->plot();
     case ExplorePlot::Planner: return m_planner->picture()->plot();
     }
     return {};

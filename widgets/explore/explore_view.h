@@ -13,10 +13,10 @@
 #include "widgets/explore/choose_view.h"
 #include "widgets/explore/explore_form.h"
 #include "widgets/explore/explore_table.h"
-#include "widgets/explore/levels_view.h"
 #include "widgets/explore/miniature.h"
 #include "widgets/explore/planner_view.h"
 #include "widgets/explore/state_view.h"
+#include "widgets/explore/survey_chart.h"
 #include "widgets/plot/plot_widget.h"
 
 class QComboBox;
@@ -35,6 +35,8 @@ enum class ExplorePlot {
     State,
     Choose,
     Levels,
+    Keeping,
+    Readiness,
     Planner,
 };
 
@@ -49,7 +51,9 @@ enum class ExplorePage {
 enum class ExploreChart {
     Lines,
     Heat,
-    Levels,
+    Levels, // this and those behind it are surveys (SurveyChart)
+    Keeping,
+    Readiness,
 };
 
 class ExploreView : public QWidget {
@@ -68,7 +72,7 @@ public:
     StateView* state() { return m_state; }
     ChooseView* ways() { return m_ways; }
     PlannerView* planner() { return m_planner; }
-    LevelsView* levels() { return m_levels; }
+    SurveyChart* survey(ExploreChart chart); // of one that is a survey
     ExplorePage page() const;
     void setPage(ExplorePage page);
     ExploreMeasure measure() const;
@@ -137,7 +141,7 @@ private:
     StateView* m_state;
     ChooseView* m_ways;
     PlannerView* m_planner;
-    LevelsView* m_levels;
+    std::vector<SurveyChart*> m_surveys; // from ExploreChart::Levels on
     QSplitter* m_rowsSplit;
     QSplitter* m_columns;
     QLabel* m_work;

@@ -13,6 +13,7 @@
 #include "app/ui/workspace/offers.h"
 #include "app/ui/workspace/workspace.h"
 #include "schedules/base/small_file.h"
+#include "schedules/base/text.h"
 #include "schedules/library/registry.h"
 #include "schedules/survey/memory.h"
 #include "traces/format/atomic_file.h"
@@ -303,19 +304,28 @@ void ExplorerController::openProblem()
     m_view->planner()->setProblem(QString::fromStdString(*text));
 }
 
-void ExplorerController::askLevels(const std::vector<std::string>& schedules)
+void ExplorerController::askChart(const std::vector<std::string>& schedules)
 {
-    m_view->levels()->setAnswer(nullptr);
+    SurveyChart* chart = m_view->survey(m_view->chartShown());
+    chart->setAnswer(nullptr);
     m_view->setWork(u"simulating…"_s, true);
+    SurveyValues values;
+    for (const SurveyField& field : chart->survey().fields()) {
+        if (const auto parameter = parameterOf(field.name))
+            values[field.name] = textOf(m_view->question().value(*parameter));
+        if (field.name == "schedules") values[field.name] = joined(schedules, ",");
+        if (field.name == "schedule" && !schedules.empty()) values[field.name] = schedules.front();
+    }
     m_survey.start(
-        [question = m_view->question(), schedules](const std::stop_token& stop) {
+        [survey = &chart->survey(), values](const std::stop_token& stop) -> Result<SurveyAnswer> {
             Progress progress;
             progress.stop = stop;
-            return levelsSurvey(question, schedules, progress);
+            STAGEWRIGHT_TRY(const auto question, SurveyQuestion::read(*survey, values));
+            return survey->answer(question, progress);
         },
-        [this](LevelsAnswer answer) {
-            m_view->setWork(u"%1 schedules"_s.arg(answer.rows.size()), false);
-            if (answer.complete) m_view->levels()->setAnswer(std::make_shared<const LevelsAnswer>(std::move(answer)));
+        [this, chart](Result<SurveyAnswer> answer) {
+            m_view->setWork(answer ? QString() : qtText(answer.error().message), false);
+            if (answer && answer->complete) chart->setAnswer(std::make_shared<const SurveyAnswer>(std::move(*answer)));
         },
         &m_pool);
 }
@@ -337,7 +347,7 @@ void ExplorerController::askSurvey()
     m_heat.reset();
     std::vector<Setup> points;
     m_surveyRows.reset();
-    if (m_view->chartShown() == ExploreChart::Levels) return askLevels(schedules);
+    if (m_view->chartShown() >= ExploreChart::Levels) return askChart(schedules);
     if (m_view->chartShown() == ExploreChart::Heat) {
         const auto [across, up] = m_view->heatParameters();
         if (across != up) m_heat = std::make_shared<HeatPicture>(heatOf(m_view->question(), across, up, schedules));
@@ -580,9 +590,11 @@ void showPlots(const ShowRequest& request)
 {
     auto* explorer = request.workspace.feature<ExplorerController>();
     explorer->setShown(true);
-    explorer->view()->setChart(request.name == "heat"_L1     ? ExploreChart::Heat
-                               : request.name == "levels"_L1 ? ExploreChart::Levels
-                                                             : ExploreChart::Lines);
+    explorer->view()->setChart(request.name == "heat"_L1        ? ExploreChart::Heat
+                               : request.name == "levels"_L1    ? ExploreChart::Levels
+                               : request.name == "keeping"_L1   ? ExploreChart::Keeping
+                               : request.name == "readiness"_L1 ? ExploreChart::Readiness
+                                                                : ExploreChart::Lines);
     explorer->view()->setPage(ExplorePage::Schedules);
     request.settle();
 }
@@ -605,6 +617,8 @@ std::vector<ShowEntry> ExplorerController::showTable()
         {"explore", 230, &showPlots},
         {"heat", 240, &showPlots},
         {"levels", 242, &showPlots},
+        {"keeping", 243, &showPlots},
+        {"readiness", 244, &showPlots},
         {"state", 250, [](const ShowRequest& request) { showState(request, StateTopic::Stages); }},
         {"uneven", 260, [](const ShowRequest& request) { showState(request, StateTopic::Mixed); }},
         {"choose", 245,

@@ -57,7 +57,7 @@ private:
     void saveWay(int way);
     void askProblem(); // of the page Planners, at once
     void openProblem();
-    void askLevels(const std::vector<std::string>& schedules);
+    void askChart(const std::vector<std::string>& schedules);
     void nextState(); // simulates the next schedule of the page State
     void grow();      // shows the rows that have arrived
     void askPreview(int row);
