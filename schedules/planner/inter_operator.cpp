@@ -137,15 +137,16 @@ Result<void> check(const InterOperatorProblem& problem)
 {
     const auto wrong = [](std::string what) { return fail(ErrorCode::Usage, std::move(what), "see docs/planners.md"); };
     if (problem.layers < 1 || problem.layers > 512 || problem.hosts < 1 || problem.perHost < 1 ||
-        problem.hosts > 4096 / problem.perHost || problem.microbatches < 1)
-        return wrong("layers are 1 to 512, devices 1 to 4096, microbatches 1 or more");
+        problem.hosts > 4096 / problem.perHost || problem.microbatches < 1 || problem.microbatches > 1'000'000)
+        return wrong("layers are 1 to 512, devices 1 to 4096, microbatches 1 to 1000000");
     for (const Submesh& mesh : problem.submeshes)
         if (mesh.hosts < 1 || mesh.perHost < 1 || mesh.hosts > problem.hosts || mesh.perHost > problem.perHost ||
             (mesh.hosts > 1 && mesh.perHost != problem.perHost))
             return wrong(fmt::format("submesh {} × {} is not in the cluster", mesh.hosts, mesh.perHost));
     for (const StageOption& one : problem.options)
         if (one.first < 0 || one.last < one.first || one.last >= problem.layers || one.submesh < 0 ||
-            one.submesh >= static_cast<int>(problem.submeshes.size()) || one.time < 0 || one.time > (1LL << 48))
+            one.submesh >= static_cast<int>(problem.submeshes.size()) || one.time < 0 ||
+            one.time > (1LL << 60) / (problem.microbatches + 512)) // whose sums can be counted
             return wrong(fmt::format("a stage of layers {} to {} on submesh {} is not possible", one.first, one.last,
                                      one.submesh));
     return {};
