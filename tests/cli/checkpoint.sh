@@ -141,8 +141,8 @@ while [ "$killed" -lt "$moments" ]; do
     done
 done
 newest=$(find . -maxdepth 1 -name 'killed.step*.safetensors' -printf '%f\n' | sort -V | tail -n 1)
-if [ -n "$newest" ]; then
-    before=${newest#killed.step} before=${before%.safetensors}
+before=${newest#killed.step} before=${before%.safetensors}
+if [ -n "$newest" ] && [ "$before" -lt "$wanted" ]; then # else the last kill came behind the last step
     rm -f killed.stagewright*
     run stagewright record -s 1f1b -p 2 "${tiny[@]}" --warmup 0 --steps $((wanted - before)) --checkpoint-every 1 --keep 3 --resume "$newest" -o killed.stagewright
     expect_code 0
