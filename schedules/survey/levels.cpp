@@ -110,10 +110,7 @@ std::vector<SurveyField> levelsFields()
 
 Result<SurveyAnswer> levelsAnswer(const SurveyQuestion& asked, const Progress& progress)
 {
-    ExploreQuestion question;
-    for (int i = 0; i < exploreParameterCount; ++i)
-        if (const auto parameter = static_cast<ExploreParameter>(i); parameter != ExploreParameter::Cap)
-            question = question.with(parameter, asked.real(fieldOf(parameter).name));
+    const ExploreQuestion question = ExploreQuestion::of(asked);
     STAGEWRIGHT_TRY(const auto schedules, schedulesAsked(asked, {}));
     std::map<std::string, double> measured;
     if (asked.text("measured") != "none")

@@ -120,10 +120,7 @@ Result<std::vector<ReadyWay>> waysOf(const std::string& name, const ExploreQuest
 
 Result<SurveyAnswer> readinessAnswer(const SurveyQuestion& asked, const Progress& progress)
 {
-    ExploreQuestion question;
-    for (int i = 0; i < exploreParameterCount; ++i)
-        if (const auto parameter = static_cast<ExploreParameter>(i); parameter != ExploreParameter::Cap)
-            question = question.with(parameter, asked.real(fieldOf(parameter).name));
+    const ExploreQuestion question = ExploreQuestion::of(asked);
     if (question.ranks * question.microbatches > 4096)
         return fail(ErrorCode::Usage,
                     "--ranks and --microbatches: at most 4096 ranks × microbatches are drawn again and again",
