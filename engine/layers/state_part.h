@@ -9,7 +9,7 @@
 
 namespace stagewright {
 
-// Of a parameter; all are fp32 here, whatever the layers compute with.
+// What is kept of a parameter; all are fp32 here, whatever the layers compute with.
 enum class StateKind : std::uint8_t {
     Value,
     Moment1, // AdamW: mean of gradients; Sgd: velocity, or the direction that is predicted from

@@ -12,10 +12,11 @@
 
 namespace stagewright {
 
-// What a training's result depends on whoever runs it: model, data, seed, optimizer, rule for weights, samples of a step.
+// What a training's result depends on whoever runs it: model, data, seed, optimizer, rule for weights, samples of a
+// step.
 SavedFacts lastingFacts(const Schedule& schedule, const TrainingOptions& options);
 
-// Of all its bytes; 16 digits.
+// The hash counts all its bytes; 16 digits.
 std::string dataHash(const Workload& workload);
 
 // Usage, naming both sides and the option, where the training is another than the one of options.resume.

@@ -86,8 +86,8 @@ struct TrainingOptions {
     // Its ranks are spread over the processes of the job, in order; all of them make the same trainings in the same
     // order. Null: all ranks are threads of this process.
     std::shared_ptr<ProcessJob> job;
-    // The checkpoint that it goes on from: by names, so that schedule, ranks, replicas and sharding may be others. Every
-    // process of a job reads it. Null: from the start.
+    // The checkpoint that it goes on from: by names, so that schedule, ranks, replicas and sharding may be others.
+    // Every process of a job reads it. Null: from the start.
     std::shared_ptr<const SavedFile> resume;
     double timeoutSeconds = 120; // watchdog: a step that makes no progress this long fails, naming who waits for what
 };

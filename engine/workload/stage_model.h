@@ -136,8 +136,9 @@ public:
     }
     virtual void gatherWeights() {}
     virtual void releaseWeights() {}
-    // All that is kept of a part between its forward and the op that needs it next, for who moves it meanwhile: the buffers
-    // stay where they are until that op, which must find them as they were. Not what later slices of the microbatch read.
+    // All that is kept of a part between its forward and the op that needs it next, for who moves it meanwhile: the
+    // buffers stay where they are until that op, which must find them as they were. Not what later slices of the
+    // microbatch read.
     virtual std::vector<Buffer*> keptBuffers(const Part& part) = 0;
     virtual void dropMicrobatches() = 0; // after a stopped step: frees whatever is kept
 

@@ -1,7 +1,7 @@
 // Orders that ranks find while they run, instead of following their lists: by arrival (AxoNN, Singh and Bhatele 2022,
-// section III), or a list that only ranks what is ready. What comes out is a schedule, which simulates to the same times as
-// long as messages don't queue on their links, and is edited and trained as any other. A stage's backwards stay in the
-// list's order of microbatches, so that gradients are the same to the last bit.
+// section III), or a list that only ranks what is ready. What comes out is a schedule, which simulates to the same
+// times as long as messages don't queue on their links, and is edited and trained as any other. A stage's backwards
+// stay in the list's order of microbatches, so that gradients are the same to the last bit.
 #pragma once
 
 #include <string>
@@ -27,14 +27,15 @@ struct ReadyOrder {
     First first = First::Came;
     int limit = 0; // microbatches that a rank holds at most; 0: as many as ranks (Arrival), as in the list (Hint)
 };
-// "list", "arrival", "hint", with ":limit=L" and, of arrival, ":rule=arrival|forward_first|backward_first"; with a comma
-// between the two. Usage.
+// "list", "arrival", "hint", with ":limit=L" and, of arrival, ":rule=arrival|forward_first|backward_first"; with a
+// comma between the two. Usage.
 Result<ReadyOrder> parseReadyOrder(std::string_view text);
 std::string toText(const ReadyOrder& order);
 
-// The order in which a valid schedule's ops run with these costs. Usage: by arrival, of other lists than one stage on each
-// rank with forwards and backwards; by either, of lists with sends and receives or copies to the host. Overlapped pairs stay together.
-// Messages take what they take on an empty link. O(ops · log ops) with a short search for ops that go ahead.
+// The order in which a valid schedule's ops run with these costs. Usage: by arrival, of other lists than one stage on
+// each rank with forwards and backwards; by either, of lists with sends and receives or copies to the host. Overlapped
+// pairs stay together. Messages take what they take on an empty link. O(ops · log ops) with a short search for ops that
+// go ahead.
 Result<Schedule> orderByReadiness(const Schedule& schedule, const CostModel& costs, const ReadyOrder& order);
 
 } // namespace stagewright

@@ -30,7 +30,8 @@ struct Calibration {
 };
 // The constants as they are, against the rows; the cluster's number of devices is each row's own.
 Calibration residualsOf(const std::vector<MeasuredStep>& rows, const Cluster& cluster, const StepConstants& constants);
-// As many constants as there are rows, at most all; the others stay those given. Usage: no rows. Cancelled by the progress.
+// As many constants as there are rows, at most all; the others stay those given. Usage: no rows. Cancelled by the
+// progress.
 Result<Calibration> calibrate(const std::vector<MeasuredStep>& rows, const Cluster& cluster,
                               const Progress& progress = {}, const StepConstants& start = {});
 

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int mostCells = 1024, mostHosts = 16;
 
-// Of a microbatch's activations: parts of its samples, and of their width where sequences are cut.
+// How the activations of a microbatch are cut: by parts of its samples, and of their width where sequences are cut.
 struct Cut {
     int replicas = 1, width = 1;
     explicit Cut(const LayoutStage& stage) : replicas(stage.replicas()), width(stage.sequence ? stage.tensor : 1) {}

@@ -1,5 +1,5 @@
-// What a layout's messages take: between stages whose devices share layers differently the tensor is cut otherwise on both
-// sides, and is resharded (schedules/planner/mesh_resharding.h) over the network cards of both sides' hosts. Pure.
+// What a layout's messages take: between stages whose devices share layers differently the tensor is cut otherwise on
+// both sides, and is resharded (schedules/planner/mesh_resharding.h) over the network cards of both sides' hosts. Pure.
 #pragma once
 
 #include <optional>
@@ -16,8 +16,9 @@ struct Resharding {
     double seconds = 0; // of one microbatch, without latency
     double bound = 0;   // no order is faster
 };
-// Of the boundaries between unequal stages; those between equal ones pass on what each device has. Stages over more than 16
-// hosts, or whose cells are more than 1024, are left out: their messages are counted as those of equal stages.
+// The times of the boundaries between unequal stages; those between equal ones pass on what each device has. Stages
+// over more than 16 hosts, or whose cells are more than 1024, are left out: their messages are counted as those of
+// equal stages.
 std::vector<Resharding> reshardings(const Layout& layout, const ModelPreset& model, const Cluster& cluster,
                                     const StepConstants& constants);
 

@@ -83,9 +83,9 @@ std::optional<std::vector<int>> evenBounds(const std::vector<ModelLayer>& layers
     return bounds;
 }
 
-// The least time in which whole layers can be shared out to ranks that begin at given moments and do each of their layers so
-// many times: no step is shorter. Exact where all layers but a few cost the same; else each rank takes the largest sum of
-// layers that it has time for, which counts layers more than once and is a bound below that.
+// The least time in which whole layers can be shared out to ranks that begin at given moments and do each of their
+// layers so many times: no step is shorter. Exact where all layers but a few cost the same; else each rank takes the
+// largest sum of layers that it has time for, which counts layers more than once and is a bound below that.
 class LayerPacking {
 public:
     LayerPacking(const std::vector<ModelLayer>& layers, std::vector<double> waits, int times)

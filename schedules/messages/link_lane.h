@@ -1,5 +1,5 @@
-// LinkLane: one way between two ranks, and until when what it carries takes it (schedules/messages/channels.h). CardLanes:
-// the network cards of hosts, which the ways of many ranks share.
+// LinkLane: one way between two ranks, and until when what it carries takes it (schedules/messages/channels.h).
+// CardLanes: the network cards of hosts, which the ways of many ranks share.
 #pragma once
 
 #include <algorithm>

@@ -52,9 +52,9 @@ struct Copies {
     bool operator==(const Copies&) const = default;
 };
 
-// Network cards of hosts. A message between ranks of two hosts takes a card of the one out and a card of the other in, both
-// for as long as its bytes take, and queues for them with the messages of all ranks that share them, in the order in which
-// they can leave. What waits for the one card keeps the other.
+// Network cards of hosts. A message between ranks of two hosts takes a card of the one out and a card of the other in,
+// both for as long as its bytes take, and queues for them with the messages of all ranks that share them, in the order
+// in which they can leave. What waits for the one card keeps the other.
 struct Cards {
     std::vector<int> hosts;    // by rank; empty: there are none, and a message takes the link of its two ranks alone
     int perHost = 1;           // a host's ranks take its cards in turn

@@ -13,7 +13,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Ten layers, the last with the vocabulary; more devices are faster by less than their number, and slower between hosts.
+// Ten layers, the last with the vocabulary; more devices are faster by less than their number, and slower between
+// hosts.
 Json layersOnSubmeshes()
 {
     constexpr int layers = 10, hosts = 2, perHost = 4;

@@ -1,4 +1,5 @@
-// What planners of machines found, likewise (pictures.h): parts on stages, unequal devices, clusters, jobs on shared GPUs.
+// What planners of machines found, likewise (pictures.h): parts on stages, unequal devices, clusters, jobs on shared
+// GPUs.
 #pragma once
 
 #include <span>

@@ -54,8 +54,8 @@ struct ReshardingPlan {
 };
 // Usage: layouts that do not fit the shape or the mesh, more than 16 hosts or 1024 tasks. Cancelled by the progress.
 Result<ReshardingPlan> planResharding(const ReshardingProblem& problem, const Progress& progress = {});
-// Of tasks that are known, each with a sender and a receiver, between so many hosts, at most 16 each; `elements` is left
-// out.
+// The plan of tasks that are known, each with a sender and a receiver, between so many hosts, at most 16 each;
+// `elements` is left out.
 Result<ReshardingPlan> planTasks(std::vector<UnitTask> tasks, int fromHosts, int toHosts,
                                  const Progress& progress = {});
 

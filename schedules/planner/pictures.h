@@ -1,5 +1,5 @@
-// What planners of models found, as a sentence and a plot of any size (schedules/base/plot.h): the machine's lanes and cells, what a
-// part takes, and what limits it. Times and sizes are in the problem's own units. Pure; any thread.
+// What planners of models found, as a sentence and a plot of any size (schedules/base/plot.h): the machine's lanes and
+// cells, what a part takes, and what limits it. Times and sizes are in the problem's own units. Pure; any thread.
 #pragma once
 
 #include <optional>

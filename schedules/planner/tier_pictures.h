@@ -19,8 +19,8 @@ struct LoadsByCap {
     std::vector<int> caps;
     std::vector<std::int64_t> loads[std::size(evictions)]; // −1: a moment needs more
 };
-// The pieces (up) that are on the device in each moment (across) under capByMoment by the known future, and below it loads
-// over caps, where there are any; shown: the cap of the picture there, 0: none of them.
+// The pieces (up) that are on the device in each moment (across) under capByMoment by the known future, and below it
+// loads over caps, where there are any; shown: the cap of the picture there, 0: none of them.
 PlannerPicture residencyPicture(const AccessTrace& trace, std::span<const int> capByMoment, bool cyclic,
                                 const LoadsByCap& byCap, int shown);
 // Tensors in their chunks.

@@ -113,8 +113,8 @@ private:
     }
     static bool fits(Nanos start, Nanos duration, Nanos end) { return start * 20 + duration * 21 < end * 20; }
 
-    // What the rest of each gap would have held: the first work in priority that had a piece left when the gap was walked,
-    // as far as the pieces' places tell.
+    // What the rest of each gap would have held: the first work in priority that had a piece left when the gap was
+    // walked, as far as the pieces' places tell.
     void explain(FilledGaps& out) const
     {
         std::vector<std::vector<std::optional<Nanos>>> places(m_works.size());

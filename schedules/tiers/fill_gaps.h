@@ -1,6 +1,6 @@
 // Work that can wait, placed into a rank's idle time (PipeFisher, arXiv 2211.14133, and the packer that its authors
-// released). Gaps are walked in time order, and in a gap the works in their order of priority until nothing more fits. What a
-// step has no room for goes into the next one.
+// released). Gaps are walked in time order, and in a gap the works in their order of priority until nothing more fits.
+// What a step has no room for goes into the next one.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ struct BusyOp {
     enum class Kind : std::uint8_t { Forward, Backward, Other } kind = Kind::Other;
 };
 
-// items pieces of one duration. Piece j may start once forwards (backwards) 0 … j of its first step have ended, or once every
-// piece of the works in `needs` has.
+// items pieces of one duration. Piece j may start once forwards (backwards) 0 … j of its first step have ended, or once
+// every piece of the works in `needs` has.
 struct FillerWork {
     std::string name;
     enum class After : std::uint8_t { Forwards, Backwards, Works } after = After::Forwards;
@@ -50,9 +50,9 @@ struct FilledGaps {
     std::vector<IdleRest> idle;
 };
 
-// cyclic: what is left after a step is first tried in all gaps so far, as if its inputs were those of the round before, and
-// taken if all of it fits. A piece at s fits a gap until e where s + duration · 21/20 < e. Usage: ops that overlap or leave
-// the step, works without items, needs of later works.
+// cyclic: what is left after a step is first tried in all gaps so far, as if its inputs were those of the round before,
+// and taken if all of it fits. A piece at s fits a gap until e where s + duration · 21/20 < e. Usage: ops that overlap
+// or leave the step, works without items, needs of later works.
 Result<FilledGaps> fillGaps(std::span<const BusyOp> busy, Nanos step, std::span<const FillerWork> works, bool cyclic);
 
 } // namespace stagewright

@@ -1,4 +1,5 @@
-// Optimizer state on the host, stepped on the device bucket by bucket (AxoNN, IPDPS 2022, section V; formulas: its program).
+// Optimizer state on the host, stepped on the device bucket by bucket (AxoNN, IPDPS 2022, section V; formulas: its
+// program).
 #pragma once
 
 #include <cstdint>
@@ -36,8 +37,8 @@ struct BucketTimes {
 struct BucketRow {
     std::pair<Nanos, Nanos> in, step, out; // start, end
 };
-// ready, by bucket: when its gradient is there (empty: from the start). Copies take their lane as soon as it and they are
-// ready; of two that could start at once the load does. Usage: nothing to do, or more than a million buckets.
+// ready, by bucket: when its gradient is there (empty: from the start). Copies take their lane as soon as it and they
+// are ready; of two that could start at once the load does. Usage: nothing to do, or more than a million buckets.
 Result<std::vector<BucketRow>> timeBuckets(const BucketTimes& times, std::span<const Nanos> ready = {});
 // When the all-reduces of chunks of so many buckets end, one behind the other; by bucket.
 std::vector<Nanos> reducedBy(const BucketTimes& times, int bucketsOfChunk, Nanos latency, Nanos ofElement);

@@ -15,8 +15,8 @@ struct Owners {
     std::int64_t makespan = 0; // what the member with most has
 };
 Owners ownersRoundRobin(std::span<const std::int64_t> cost, int members);
-// Each layer to the member with least so far; of equals the first. In the layers' order, or the longest first (Graham 1969:
-// within 4/3 − 1/(3 members) of the optimum).
+// Each layer to the member with least so far; of equals the first. In the layers' order, or the longest first (Graham
+// 1969: within 4/3 − 1/(3 members) of the optimum).
 Owners ownersInOrder(std::span<const std::int64_t> cost, int members);
 Owners ownersLongestFirst(std::span<const std::int64_t> cost, int members);
 
@@ -26,7 +26,8 @@ std::int64_t ownersBound(std::span<const std::int64_t> cost, int members);      
 std::optional<std::int64_t> ownersOptimum(std::span<const std::int64_t> cost, int members,
                                           std::int64_t nodes = 2'000'000);
 
-// What K-FAC sends of layers (inputs, outputs): packed symmetric factors, and preconditioned gradients from their owners.
+// What K-FAC sends of layers (inputs, outputs): packed symmetric factors, and preconditioned gradients from their
+// owners.
 struct FactorVolumes {
     std::int64_t packed = 0, gradients = 0, whole = 0; // elements; whole: factors and their inverses
 };

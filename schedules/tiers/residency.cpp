@@ -71,8 +71,8 @@ Result<AccessTrace> AccessTrace::of(const Accesses& accesses)
         out.m_widest = std::max(out.m_widest, static_cast<int>(pieces.size()));
         out.m_first.push_back(static_cast<std::uint32_t>(out.m_piece.size()));
     }
-    // A key by next use: accesses count through the steps, and within a moment the lower piece has the larger key, so that
-    // of those needed last at one moment it leaves first. What is not used again has keys above all of them.
+    // A key by next use: accesses count through the steps, and within a moment the lower piece has the larger key, so
+    // that of those needed last at one moment it leaves first. What is not used again has keys above all of them.
     const auto count = static_cast<std::uint32_t>(out.m_piece.size());
     std::vector<std::uint32_t> key(count), first(static_cast<std::size_t>(out.m_pieces), count);
     for (std::size_t moment = 0; moment + 1 < out.m_first.size(); ++moment)

@@ -1,8 +1,8 @@
-// Pieces of state on a device that holds only some of them: which are loaded and which leave, moment by moment. A moment
-// (the work of one layer, say) needs a set of pieces at once; they are pinned while it lasts. Before it, victims leave, only
-// as many as its misses need room or the cap shrank; then the misses are loaded. Belady (PatrickStar, arXiv 2108.05818,
-// section 8.3) evicts the piece that is needed last: that is the fewest loads of pieces of one size, but not the fewest bytes
-// moved where clean copies stay on the host.
+// Pieces of state on a device that holds only some of them: which are loaded and which leave, moment by moment. A
+// moment (the work of one layer, say) needs a set of pieces at once; they are pinned while it lasts. Before it, victims
+// leave, only as many as its misses need room or the cap shrank; then the misses are loaded. Belady (PatrickStar, arXiv
+// 2108.05818, section 8.3) evicts the piece that is needed last: that is the fewest loads of pieces of one size, but
+// not the fewest bytes moved where clean copies stay on the host.
 #pragma once
 
 #include <cstdint>
@@ -48,8 +48,8 @@ public:
     int widest() const { return m_widest; } // pieces of the moment that needs most
 
     // capByMoment: pieces that fit, one for each moment, or one for all. The device is empty before the first moment.
-    // cyclic: moments repeat, as those of training steps do, so that Belady knows of the next step's first uses. Invalid:
-    // a moment needs more than its cap. O(accesses).
+    // cyclic: moments repeat, as those of training steps do, so that Belady knows of the next step's first uses.
+    // Invalid: a moment needs more than its cap. O(accesses).
     Result<Residency> replay(std::span<const int> capByMoment, Eviction eviction, bool cyclic, bool log = false) const;
 
 private:

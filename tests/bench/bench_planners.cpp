@@ -1,5 +1,5 @@
-// Planners of `solve`: each example, the largest stored problem of each, and what a slider of COMET's page waits for. The
-// counter memory is the largest size that the process had, so ask for one at a time.
+// Planners of `solve`: each example, the largest stored problem of each, and what a slider of COMET's page waits for.
+// The counter memory is the largest size that the process had, so ask for one at a time.
 #include <filesystem>
 #include <fstream>
 #include <sstream>

@@ -1,5 +1,5 @@
-// Memory on two tiers and orders by readiness: replays of a step of 10⁴ accesses at every cap, pieces placed into gaps, orders
-// that ranks find while they run against timing their list.
+// Memory on two tiers and orders by readiness: replays of a step of 10⁴ accesses at every cap, pieces placed into gaps,
+// orders that ranks find while they run against timing their list.
 #include <benchmark/benchmark.h>
 
 #include "schedules/execute/ready_order.h"

@@ -1,5 +1,5 @@
-// OFFLOAD and RELOAD for real: every schedule trains to the same bits with its activations on the host meanwhile, copies
-// are where the rules have them, less memory is enough, and what does not fit or is stopped ends in words.
+// OFFLOAD and RELOAD for real: every schedule trains to the same bits with its activations on the host meanwhile,
+// copies are where the rules have them, less memory is enough, and what does not fit or is stopped ends in words.
 #include <QTest>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Perfetto traces of any bytes: read and made runs of, they may be refused, never crash or hang; a run's schedule is valid, its
-// timeline is not empty.
+// Perfetto traces of any bytes: read and made runs of, they may be refused, never crash or hang; a run's schedule is
+// valid, its timeline is not empty.
 #include <cstdint>
 #include <string>
 #include <string_view>

@@ -656,7 +656,8 @@ private slots:
             QVERIFY(!parseStepConstants(text).has_value());
     }
 
-    // Ranks of one host share its cards; stages that divide layers otherwise are resharded, in no less than the bytes take.
+    // Ranks of one host share its cards; stages that divide layers otherwise are resharded, in no less than the bytes
+    // take.
     void boundariesTakeWhatTheirMeshesSay()
     {
         const auto model = *modelPresetOf("gpt3-13b");

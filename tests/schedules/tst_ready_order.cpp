@@ -77,7 +77,7 @@ private slots:
         if (tried == 0) QSKIP("no such cases in STAGEWRIGHT_CASES");
     }
 
-    // Of every schedule: the same ops, valid, no more memory than the list's, and each kind of a stage in its order.
+    // Every schedule keeps the same ops, valid, no more memory than the list's, and each kind of a stage in its order.
     void hintsKeepTheirPromises()
     {
         int tried = 0;

@@ -357,7 +357,8 @@ private slots:
             }
         }
     }
-    // Four ranks in a row on two hosts in turn, messages of 10 ns: those of ranks 0 and 2 queue for the card of their host.
+    // Four ranks in a row on two hosts in turn, messages of 10 ns: those of ranks 0 and 2 queue for the card of their
+    // host.
     void messagesQueueForNetworkCards()
     {
         const Schedule s = fromCsv("0F0,0F1,0F2\n1F0,1F1,1F2\n2F0,2F1,2F2\n3F0,3F1,3F2\n");
@@ -400,8 +401,8 @@ private slots:
         costs.links.all = {};
         QCOMPARE(starts(costs), (std::vector<Nanos>{13, 23, 33}));
     }
-    // Whatever the order: cards carry one message at a time, nothing starts before what it needs is there, orders under edit
-    // are timed alike.
+    // Whatever the order: cards carry one message at a time, nothing starts before what it needs is there, orders under
+    // edit are timed alike.
     void cardsCarryOneMessageAtATime()
     {
         int queued = 0;

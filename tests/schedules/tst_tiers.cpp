@@ -1,5 +1,5 @@
-// Memory on two tiers and work that can wait, against stored cases: replays under a cap, chunks, optimizer buckets, owners
-// of layers, filled gaps; and against rules that hold for any input.
+// Memory on two tiers and work that can wait, against stored cases: replays under a cap, chunks, optimizer buckets,
+// owners of layers, filled gaps; and against rules that hold for any input.
 #include <algorithm>
 #include <random>
 

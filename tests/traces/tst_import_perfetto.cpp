@@ -1,5 +1,5 @@
-// Perfetto's traces read: PyTorch's in its wrappings, what is exported here as by JSON, ends in order and in each other, clocks,
-// damage.
+// Perfetto's traces read: PyTorch's in its wrappings, what is exported here as by JSON, ends in order and in each
+// other, clocks, damage.
 #include <algorithm>
 #include <map>
 #include <random>

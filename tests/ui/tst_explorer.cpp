@@ -607,8 +607,8 @@ private slots:
         }
     }
 
-    // The page Planners: each planner's example has a plan, a picture and an answer; sliders solve again; other text and files
-    // of other things end in words; the picture is exported; the last problem comes back.
+    // The page Planners: each planner's example has a plan, a picture and an answer; sliders solve again; other text
+    // and files of other things end in words; the picture is exported; the last problem comes back.
     void plannersDrawTheirPlans()
     {
         WindowFixture fixture;

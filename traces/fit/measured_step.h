@@ -1,5 +1,5 @@
-// What recorded runs say to formulas: a step as a row for the constants of a layout's closed form, and in shares of a rank
-// for the survey of levels. Pure.
+// What recorded runs say to formulas: a step as a row for the constants of a layout's closed form, and in shares of a
+// rank for the survey of levels. Pure.
 #pragma once
 
 #include <string>
@@ -9,9 +9,9 @@
 
 namespace stagewright {
 
-// Median step of the measured steps, with the run's model and division. Usage says why a run is not such a row: it is simulated
-// or imported, is not of 1F1B's length (the closed form is that of 1F1B, plain or interleaved, and of GPipe), or does not
-// say its model.
+// Median step of the measured steps, with the run's model and division. Usage says why a run is not such a row: it is
+// simulated or imported, is not of 1F1B's length (the closed form is that of 1F1B, plain or interleaved, and of GPipe),
+// or does not say its model.
 Result<MeasuredStep> measuredStepOf(const Run& run);
 
 // The representative step without what is before its first pass and behind its last: in shares of a rank, one being the

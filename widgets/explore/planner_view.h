@@ -1,6 +1,6 @@
-// PlannerView: the explorer's page Planners: a problem of any planner (schedules/planner/problem.h), sliders for its numbers,
-// what the plan comes to, its picture, and the problem and the answer as text. It knows no planner by name. It shows answers
-// and announces requests; the explorer's controller solves. GUI thread only.
+// PlannerView: the explorer's page Planners: a problem of any planner (schedules/planner/problem.h), sliders for its
+// numbers, what the plan comes to, its picture, and the problem and the answer as text. It knows no planner by name. It
+// shows answers and announces requests; the explorer's controller solves. GUI thread only.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
-// SurveyChart: what a survey answers about the explorer's question, as a chart of the page Schedules: plot and sentence. It
-// knows no survey by name. GUI thread only.
+// SurveyChart: what a survey answers about the explorer's question, as a chart of the page Schedules: plot and
+// sentence. It knows no survey by name. GUI thread only.
 #pragma once
 
 #include <memory>

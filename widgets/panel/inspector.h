@@ -1,5 +1,5 @@
-// Inspector: what is at the right of the views, under fixed tabs: Summary, Selection, Compare, and one more while a tool
-// is used. A new selection opens its tab from the summary, and the summary comes back as it was once nothing is
+// Inspector: what is at the right of the views, under fixed tabs: Summary, Selection, Compare, and one more while a
+// tool is used. A new selection opens its tab from the summary, and the summary comes back as it was once nothing is
 // selected; whoever goes back to the summary before that stays there until they open the selection again. GUI thread
 // only.
 #pragma once

@@ -286,8 +286,8 @@ void SidePanel::fillBubble()
     addRankRows();
 }
 
-// Of many ranks those with the same share, one after the other, are one row; of many rows the idlest are shown, and the
-// others on demand.
+// Where ranks are many, those with the same share, one after the other, are one row; of many rows the idlest are shown,
+// and the others on demand.
 void SidePanel::addRankRows()
 {
     const BubbleReport& report = m_figures->bubbles;

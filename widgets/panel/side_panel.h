@@ -1,6 +1,6 @@
-// SidePanel: one step of a run in two columns, of which one is shown: the summary (schedule, bubble ratio against 1F1B, by
-// rank, idle by cause, memory, communication, loss) and what is selected. A selection leaves the summary as and where it
-// is. Every figure has its definition as a tooltip. GUI thread only.
+// SidePanel: one step of a run in two columns, of which one is shown: the summary (schedule, bubble ratio against 1F1B,
+// by rank, idle by cause, memory, communication, loss) and what is selected. A selection leaves the summary as and
+// where it is. Every figure has its definition as a tooltip. GUI thread only.
 #pragma once
 
 #include <memory>

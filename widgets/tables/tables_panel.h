@@ -1,5 +1,5 @@
-// TablesPanel: the tables of a run's report (traces/report/tables.h), their names at the left by subject, with a field to
-// find one, and those that the run has not folded below; the one chosen at the right. It knows no table by name. GUI
+// TablesPanel: the tables of a run's report (traces/report/tables.h), their names at the left by subject, with a field
+// to find one, and those that the run has not folded below; the one chosen at the right. It knows no table by name. GUI
 // thread only.
 #pragma once
 

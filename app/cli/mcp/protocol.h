@@ -1,5 +1,5 @@
-// The Model Context Protocol over lines of JSON-RPC 2.0: initialize of the versions until 2025-11-25, and 2026-07-28, which has
-// no handshake; tools/list and tools/call, ping, server/discover. Pure: who calls it reads and writes.
+// The Model Context Protocol over lines of JSON-RPC 2.0: initialize of the versions until 2025-11-25, and 2026-07-28,
+// which has no handshake; tools/list and tools/call, ping, server/discover. Pure: who calls it reads and writes.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
-// What may be asked over the Model Context Protocol: tools with their arguments, and the call of this program that answers
-// each. Files are named within folders that were allowed; nothing is written unless a folder for it was.
+// What may be asked over the Model Context Protocol: tools with their arguments, and the call of this program that
+// answers each. Files are named within folders that were allowed; nothing is written unless a folder for it was.
 #pragma once
 
 #include <functional>
@@ -41,7 +41,8 @@ struct McpTool {
 
 std::span<const McpTool> mcpTools();
 nlohmann::ordered_json schemaOf(const McpTool& tool); // of its arguments, as JSON Schema
-// The arguments checked, files resolved. Usage: what is wrong with which, in a sentence; also a file outside the folders.
+// The arguments checked, files resolved. Usage: what is wrong with which, in a sentence; also a file outside the
+// folders.
 Result<nlohmann::ordered_json> checkedArguments(const McpTool& tool, const nlohmann::ordered_json& given,
                                                 const McpFolders& folders);
 

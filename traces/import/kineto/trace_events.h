@@ -29,8 +29,8 @@ public:
     virtual void member(std::string_view key, std::string_view text) = 0; // of the trace besides its events, as JSON
     virtual bool saidOwnLate() const = 0;                // after events that were then read as another program's
     virtual void makeRoom(const ByteSource& source) = 0; // by what of the source has been read
-    // Once. again: the trace's JSON, from its start, where work without a launch is looked for a second time; null: it is
-    // not. Errors: Cancelled.
+    // Once. again: the trace's JSON, from its start, where work without a launch is looked for a second time; null: it
+    // is not. Errors: Cancelled.
     virtual Result<ForeignFile> finish(ByteSource* again) = 0;
 };
 

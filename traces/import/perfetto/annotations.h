@@ -9,8 +9,8 @@
 
 namespace stagewright {
 
-// Appends ',"name":value' to what is in `json` (without a comma to nothing). Lists that are one string, such as the sizes of
-// an operator's inputs, become lists. Throws protozero::exception where it is damaged.
+// Appends ',"name":value' to what is in `json` (without a comma to nothing). Lists that are one string, such as the
+// sizes of an operator's inputs, become lists. Throws protozero::exception where it is damaged.
 void addAnnotation(std::string_view annotation, const PerfettoSequence& sequence, const NameTable& texts,
                    std::string& json);
 void addMember(std::string_view name, std::string_view value, std::string& json); // value: JSON

@@ -1,5 +1,6 @@
-// The packets of a Perfetto trace (protos/perfetto/trace/trace.proto), whatever its size: a window moves over the bytes.
-// Packets that are compressed inside the file (compressed_packets, zstd_compressed_packets) come one after the other.
+// The packets of a Perfetto trace (protos/perfetto/trace/trace.proto), whatever its size: a window moves over the
+// bytes. Packets that are compressed inside the file (compressed_packets, zstd_compressed_packets) come one after the
+// other.
 #pragma once
 
 #include <cstdint>

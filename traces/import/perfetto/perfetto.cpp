@@ -336,8 +336,9 @@ private:
         if (!more.empty()) slice.args += (slice.args.empty() ? "" : ",") + more;
     }
 
-    // Slices of a track lie in each other, so that an end is the newest one's. PyTorch writes all starts of a thread and then
-    // all ends in the same order, each without the flag that its start has; so may a writer whose ends go back in time.
+    // Slices of a track lie in each other, so that an end is the newest one's. PyTorch writes all starts of a thread
+    // and then all ends in the same order, each without the flag that its start has; so may a writer whose ends go back
+    // in time.
     void endSlice(std::uint64_t track, const PerfettoTracks::Place& place, Nanos time, bool needsState,
                   const PerfettoSequence& sequence)
     {

@@ -1,5 +1,5 @@
-// Perfetto's protobuf traces: those of PyTorch's newer profiler (torch/profiler/_cuspy), of Perfetto's SDK, and what is exported
-// here. Slices, render stages of GPUs and counters become events, whose meaning is kineto/trace_events.h.
+// Perfetto's protobuf traces: those of PyTorch's newer profiler (torch/profiler/_cuspy), of Perfetto's SDK, and what is
+// exported here. Slices, render stages of GPUs and counters become events, whose meaning is kineto/trace_events.h.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// How a field of a protobuf message is written: what a reader asks before it takes the field's value, as a damaged or foreign
-// one may have another form.
+// How a field of a protobuf message is written: what a reader asks before it takes the field's value, as a damaged or
+// foreign one may have another form.
 #pragma once
 
 #include <string_view>
