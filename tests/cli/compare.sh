@@ -101,3 +101,42 @@ run stagewright compare splits.stagewright#1 splits.stagewright#2
 expect_no_out 'the data differ'
 run stagewright compare splits.stagewright#2 splits.stagewright#3
 expect_out 'samples of a step \(the data differ\) +8 of seed 1 +4 of seed 1'
+
+# Links to the step and to its largest gaps.
+run stagewright report s.stagewright 1 --link --gaps 2
+expect_code 0
+expect_out '^stagewright:/.*/s.stagewright#run=1&step=1$'
+expect_out '^stagewright:/.*/s.stagewright#run=1&step=1&range=[0-9]+-[0-9]+  rank [0-9] is idle: '
+run stagewright report s.stagewright 1 --json
+expect_json null link
+
+# A verdict for CI: no alarm for the same training; a slow stage raises one, named in text, JUnit and JSON.
+tiny=(-s 1f1b -p 2 -m 4 --model layers=4,hidden=32,heads=2,seq=16 --clock virtual)
+run stagewright simulate -s 1f1b -p 4 -m 8 -o gate.stagewright
+run stagewright simulate -s 1f1b -p 4 -m 8 --perturb rank=2:1.05 -o gate.stagewright
+run stagewright compare gate.stagewright 1 1 --gate
+expect_code 0
+expect_out '^not worse: no figure is certainly more than 2.0 % above those before$'
+run stagewright compare gate.stagewright 1 2 --gate --junit verdict.xml
+expect_code 1
+expect_err 'is worse: Step time '
+expect_out '^Work of stage 2 \(rank 2\): \+5.0 % \(forwards \+5.0 %, full backwards \+5.0 %\)$'
+expect_that 'JUnit names the cause' grep -q 'Work of stage 2 (rank 2): +5.0 %' verdict.xml
+run stagewright compare gate.stagewright 1 2 --gate --within 6
+expect_code 0
+run stagewright compare gate.stagewright 1 2 --gate --json
+expect_code 1
+expect_json ON gate worse
+expect_json step_time_ns gate figures 0 key
+expect_json worse gate figures 0 verdict
+run stagewright compare gate.stagewright 1 2 --json
+expect_json null gate
+run stagewright record "${tiny[@]}" --steps 24 -o judged.stagewright
+run stagewright record "${tiny[@]}" --steps 24 --perturb rank=1:3 -o judged.stagewright
+run stagewright compare judged.stagewright 1 2 --gate
+expect_code 1
+expect_out '^Work of stage 1 \(rank 1\) .* worse$'
+run stagewright record "${tiny[@]}" --steps 3 -o few.stagewright
+run stagewright compare few.stagewright 1 1 --gate
+expect_code 2
+expect_err '4 measured steps of each run are needed'

@@ -37,6 +37,7 @@ keys compare_ns compare ns.stagewright 1 2
 keys compare_mixed compare version6.stagewright#1 shards.stagewright ns.stagewright#1
 keys compare_gpu compare zb-h1-queues.stagewright zb-h1-queues.stagewright
 keys compare_plan compare zb-h1-queues.stagewright --plan
+keys compare_gate compare ns.stagewright 1 2 --gate
 keys explore explore heat --ranks 4 --microbatches 8
 quietly import "$traces"/reported/graph_level.sqlite -o devices.stagewright
 quietly import "$traces"/gpu_rank6.json -o devices.stagewright

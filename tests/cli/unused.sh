@@ -248,3 +248,6 @@ refused --step export two.stagewright --format csv --step 1 -o out.csv
 run stagewright export two.stagewright --step 1 -o out.html
 expect_code 0
 said --ops compare two.stagewright 1 2 --ops 3 --json
+refused --within compare two.stagewright 1 2 --within 3
+refused --junit compare two.stagewright 1 2 --junit verdict.xml
+refused --gate compare two.stagewright 1 --plan --gate

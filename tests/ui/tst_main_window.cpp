@@ -13,6 +13,7 @@
 #include "app/ui/edit/edit_controller.h"
 #include "app/ui/exchange/export_controller.h"
 #include "app/ui/program/command_line.h"
+#include "app/ui/program/showing.h"
 #include "app/ui/shell/appearance.h"
 #include "app/ui/workspace/offers.h"
 #include "app/ui/workspace/workspace.h"
@@ -331,6 +332,42 @@ private slots:
         QVERIFY(!parseCommandLine({"--run"}).fault.isEmpty());
         QCOMPARE(parseCommandLine({"a.stagewright", "--baseline", "1f1b"}).baseline, QString("1f1b"));
         QVERIFY(!parseCommandLine({"--baseline", "2"}).fault.isEmpty());
+        const CommandLine link = parseCommandLine({"stagewright:/tmp/a%20b.stagewright#run=2&step=3&op=1B0&range=5-9"});
+        QVERIFY2(link.fault.isEmpty(), qPrintable(link.fault));
+        QCOMPARE(link.files, QStringList("/tmp/a b.stagewright"));
+        QCOMPARE(link.run, QString("2"));
+        QCOMPARE(link.step, 2);
+        QCOMPARE(link.select, QString("1B0"));
+        QVERIFY((link.range == std::pair<Nanos, Nanos>(5, 9)));
+        QVERIFY(parseCommandLine({"stagewright:x#step=0"}).fault.contains("not a number from 1"));
+        QCOMPARE(parseCommandLine({"file:///tmp/a%20b.stagewright"}).files, QStringList("/tmp/a b.stagewright"));
+    }
+
+    // What Copy link gives opens another window at the same run, op and range.
+    void aLinkOpensItsPlace()
+    {
+        const QString path = m_fixture->file("linked.stagewright", {"1f1b", "zb-h1"});
+        MainWindow first, second;
+        const auto openLink = [](MainWindow& window, const QString& link) {
+            QVERIFY(WindowFixture::show(window));
+            const CommandLine line = parseCommandLine({link});
+            QVERIFY2(line.fault.isEmpty(), qPrintable(line.fault));
+            QCOMPARE(showAsked(window, line), 0);
+            QVERIFY(WindowFixture::settle(window));
+            showPlace(window, line);
+            QVERIFY(WindowFixture::finish(window));
+        };
+        openLink(first, QStringLiteral("stagewright:%1#run=2&op=2I3").arg(path));
+        const auto selected = [](MainWindow& window) { return window.workspace().viewState()->selected(); };
+        QVERIFY(selected(first).valid());
+        first.workspace().viewState()->setVisible({5 * rankShare, 15 * rankShare});
+        const QString link = first.workspace().feature<ExportController>()->link();
+        QVERIFY2(link.contains("run=2") && link.contains("range="), qPrintable(link));
+        openLink(second, link);
+        QVERIFY(selected(second) == selected(first));
+        const Nanos off = second.workspace().viewState()->visible().begin - 5 * rankShare;
+        QVERIFY(std::abs(off) <= rankShare);
+        QCOMPARE(second.workspace().feature<ExportController>()->link().section('&', 0, 2), link.section('&', 0, 2));
     }
 };
 

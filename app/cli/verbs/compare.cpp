@@ -8,7 +8,9 @@
 #include "app/cli/text/document_json.h"
 #include "app/cli/text/document_text.h"
 #include "traces/compare/comparison_document.h"
+#include "traces/compare/gate.h"
 #include "traces/compare/plan_of.h"
+#include "traces/format/atomic_file.h"
 
 namespace stagewright {
 
@@ -21,6 +23,10 @@ struct CompareChoice {
     int ops = 8;
     bool opsGiven = false;
     bool plan = false; // the one run against its own plan
+    bool gate = false; // the last run judged against those before
+    bool withinGiven = false;
+    double within = 100 * usualGate; // per cent
+    std::string junit;               // a file; "": none
 };
 
 bool namesRunFile(const std::string& word)
@@ -69,7 +75,9 @@ Result<int> print(const std::vector<Run>& runs, const std::vector<Comparison>& c
     std::vector<const Run*> all;
     for (const Run& run : runs) all.push_back(&run);
     document::Document document = comparisonDocument(all, comparisons, static_cast<std::size_t>(options.ops));
-    document.sections.push_back(std::move(more));
+    // A verdict is read first, behind the names of the runs.
+    document.sections.insert(options.gate ? document.sections.begin() + 1 : document.sections.end(), std::move(more));
+    if (!options.gate) document.add().fact("gate", std::string());
     if (session.json)
         session.answer(documentJson(std::move(document)));
     else
@@ -109,9 +117,28 @@ Result<int> runWithPlan(const CompareChoice& options, Session& session)
     return print(runs, comparisons, options, session, std::move(first));
 }
 
+Result<int> judge(const std::vector<Run>& runs, const std::vector<Comparison>& comparisons,
+                  const CompareChoice& options, Session& session)
+{
+    std::vector<const Run*> all;
+    for (const Run& run : runs) all.push_back(&run);
+    STAGEWRIGHT_TRY(auto gate, gateOf(all, comparisons, options.within / 100));
+    if (!options.junit.empty()) STAGEWRIGHT_CHECK(writeFileAtomically(options.junit, gateJunit(gate, runs.back())));
+    const Timeline& timeline = *runs[0].timeline;
+    STAGEWRIGHT_CHECK(
+        print(runs, comparisons, options, session, gateSection(gate, {timeline.timeUnit(), timeline.memoryUnit()})));
+    if (gate.worse()) session.unmet(runs.back().info.name + " is " + gate.sentence());
+    return gate.worse() ? ExitDoesNotHold : ExitDone;
+}
+
 Result<int> runCompare(const CompareChoice& options, Session& session)
 {
     if (session.json && options.opsGiven) session.note("--ops is not used: --json lists every op");
+    for (const auto& [given, name] : {std::pair(options.withinGiven, "--within"), {!options.junit.empty(), "--junit"}})
+        if (given && !options.gate)
+            return fail(ErrorCode::Usage, fmt::format("{} says how --gate judges, which is missing", name));
+    if (options.gate && options.plan)
+        return fail(ErrorCode::Usage, "--gate judges a run by runs before it, --plan by its plan: take one of them");
     if (options.plan) return runWithPlan(options, session);
     STAGEWRIGHT_TRY(auto references, chooseRuns(options.runs));
     std::vector<Run> runs;
@@ -125,7 +152,7 @@ Result<int> runCompare(const CompareChoice& options, Session& session)
         STAGEWRIGHT_TRY(auto comparison, compareRuns(runs[0], runs[i]));
         comparisons.push_back(std::move(comparison));
     }
-    return print(runs, comparisons, options, session);
+    return options.gate ? judge(runs, comparisons, options, session) : print(runs, comparisons, options, session);
 }
 
 } // namespace
@@ -147,7 +174,19 @@ Command command_compare()
                     .check(wholeNumber(0, 100'000));
                 verb.flag("--plan", options->plan,
                           "Compare one run with its plan: its own schedule, timed with costs fitted from the run");
+                verb.flag("--gate", options->gate,
+                          "Judge the last run by those before: exit code 1 if its step, a stage's work or a peak is "
+                          "larger by more than noise");
+                verb.value("--within", &options->within, "With --gate: a larger change than this is worse [2]")
+                    .form("PERCENT")
+                    .given(options->withinGiven)
+                    .check(realNumber(0, 1000));
+                verb.value("--junit", &options->junit, "With --gate: write the verdict to this file, for CI")
+                    .form("FILE")
+                    .replaces();
                 verb.notes("Examples: stagewright compare demo.stagewright 1f1b zb-h1\n"
+                           "          stagewright compare main.stagewright#1f1b new.stagewright#1f1b --gate --junit "
+                           "verdict.xml\n"
                            "          stagewright compare job.stagewright 3 --plan");
                 return [options](Session& session) { return runCompare(*options, session); };
             },

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <filesystem>
 #include <limits>
 
 #include <fmt/core.h>
@@ -11,6 +12,7 @@
 #include "app/cli/text/document_json.h"
 #include "app/cli/text/document_text.h"
 #include "app/cli/text/predictions.h"
+#include "schedules/base/step_number.h"
 #include "schedules/execute/perturb.h"
 #include "schedules/text/draw_text.h"
 #include "traces/analysis/kernels.h"
@@ -18,6 +20,7 @@
 #include "traces/report/run_document.h"
 #include "traces/report/table_document.h"
 #include "traces/run/run_facts.h"
+#include "traces/run/run_link.h"
 
 namespace stagewright {
 
@@ -32,6 +35,7 @@ struct ReportChoice {
     bool reveal = false;
     bool slack = false;
     bool kernels = false;
+    bool link = false;
     std::vector<std::string> tables; // names, and "all"
     std::vector<std::string> whatIf;
     std::vector<std::string> require;
@@ -125,6 +129,28 @@ void addSections(document::Document& document, const StepContext& context, const
     document.add().fact("tables", std::string());
 }
 
+// To the step, and to each of its largest gaps.
+document::Section linksSection(const StoredRun& stored, const RunReport& figures, std::size_t gaps)
+{
+    document::Section section{"Links"};
+    RunLink link;
+    link.file = std::filesystem::absolute(stored.file).lexically_normal().string();
+    link.run = std::to_string(stored.run.info.id);
+    link.step = stepNumber(figures.step);
+    section.fact("link", toText(link));
+    section.say(toText(link));
+    std::vector<const Gap*> longest;
+    for (const Gap& gap : figures.bubbles.gaps) longest.push_back(&gap);
+    std::stable_sort(longest.begin(), longest.end(),
+                     [](const Gap* a, const Gap* b) { return a->end - a->start > b->end - b->start; });
+    longest.resize(std::min(longest.size(), gaps));
+    for (const Gap* gap : longest) {
+        link.range = {gap->start, gap->end};
+        section.say(fmt::format("{}  rank {} is idle: {}", toText(link), gap->rank, toText(gap->cause)));
+    }
+    return section;
+}
+
 Result<int> runReport(const ReportChoice& options, Session& session)
 {
     if (options.step == 0)
@@ -187,6 +213,10 @@ Result<int> runReport(const ReportChoice& options, Session& session)
     if (residuals) document.sections.push_back(residualsSection(context, *residuals, "residuals"));
     if (!residuals) document.add().fact("residuals", std::string());
     addTables(document, context, tablesAsked(options), "tables.");
+    if (options.link)
+        document.sections.push_back(linksSection(stored, *figures, parts.explained));
+    else
+        document.add().fact("link", std::string());
     document.add().fact("revealed", secret);
     if (options.reveal) document.sections[1].say(fmt::format("the secret disturbance is {}", secret));
     if (answers.empty())
@@ -247,6 +277,7 @@ Command command_report()
                           "What the disturbance of a run recorded with --perturb secret=SEED is");
                 verb.flag("--slack", options->slack,
                           "How much later each op could have started without the step taking longer");
+                verb.flag("--link", options->link, "Links to the step and its largest gaps, which the desktop opens");
                 verb.flag("--kernels", options->kernels,
                           "Of GPU runs and traces: kernels by op, launch gaps, links, roofline");
                 addWhatIfOption(verb, options->whatIf);

@@ -12,12 +12,16 @@
 #include <QStackedWidget>
 #include <QStatusBar>
 
+#include <fmt/core.h>
+
 #include "app/ui/workspace/banner.h"
 #include "app/ui/workspace/offers.h"
 #include "app/ui/workspace/workspace.h"
 #include "app/version/version.h"
+#include "schedules/base/step_number.h"
 #include "traces/export/html_report.h"
 #include "traces/format/atomic_file.h"
+#include "traces/run/run_link.h"
 #include "widgets/background.h"
 #include "widgets/edit/schedule_editor.h"
 #include "widgets/export/export_dialog.h"
@@ -72,6 +76,8 @@ std::vector<ActionEntry> ExportController::actionTable()
              u"Copies the focused table, or else the figures at the right, to the clipboard"_s),
         item("copyMarkdown", ActionGroup::EditCopy, u"Copy table as &Markdown"_s, "Ctrl+Shift+C",
              u"The same, as a Markdown table"_s),
+        item("copyLink", ActionGroup::EditCopy, u"Copy &link"_s, "",
+             u"A link to the run, the step, the selected op and the range in view, for notes and chats"_s),
     };
 }
 
@@ -81,6 +87,10 @@ ExportController::ExportController(Workspace& workspace) : Feature(workspace)
     connect(a["exportPicture"], &QAction::triggered, this, &ExportController::openDialog);
     connect(a["exportReport"], &QAction::triggered, this, &ExportController::exportReport);
     connect(a["copyTable"], &QAction::triggered, this, [this] { copy(TableFormat::Csv); });
+    connect(a["copyLink"], &QAction::triggered, this, [this] {
+        QApplication::clipboard()->setText(link());
+        m_workspace.room().tell(u"The link is on the clipboard"_s, 6000);
+    });
     connect(a["copyMarkdown"], &QAction::triggered, this, [this] { copy(TableFormat::Markdown); });
     connect(&workspace.shown(), &Shown::modeChanged, this, &ExportController::refresh);
     connect(&workspace, &Workspace::actionsRefreshed, this, [this] {
@@ -96,8 +106,28 @@ void ExportController::refresh()
         m_workspace.shown().mode() != Shown::Mode::Empty && m_workspace.shown().mode() != Shown::Mode::Edit;
     for (const ActionId id : {"copyTable", "copyMarkdown"}) m_workspace.actions()[id]->setEnabled(tables);
     const auto shown = m_workspace.shown().view();
+    m_workspace.actions()["copyLink"]->setEnabled(tables && shown && !shown->ref.file.startsWith("sim:"_L1));
     m_workspace.actions()["exportReport"]->setEnabled(tables && shown && !shown->partial && !shown->excerpt);
     if (m_dialog) m_dialog->close(); // its picture is of what was shown
+}
+
+QString ExportController::link() const
+{
+    const auto shown = m_workspace.shown().view();
+    if (!shown) return {};
+    const Timeline& timeline = *shown->run->timeline;
+    const ViewState& state = *m_workspace.viewState();
+    RunLink link;
+    link.file = shown->ref.file.toStdString();
+    link.run = std::to_string(shown->run->info.id);
+    link.step = stepNumber(shown->step);
+    if (state.selected().panel == 0) {
+        const SpanId span = state.selected().span;
+        link.op = fmt::format("rank:{} {}", timeline.trackOf(span).rank, timeline.nameOf(timeline.spans()[span]));
+    }
+    const Nanos origin = shown->panel->origin;
+    if (!state.isFitted()) link.range = {state.visible().begin + origin, state.visible().end + origin};
+    return QString::fromStdString(toText(link));
 }
 
 QString ExportController::titleOf(const RunView& view, const QString& name) const

@@ -36,6 +36,7 @@ public:
     void savePicture(ExportDialog* dialog, const QString& path);
     // not modal; deleted when closed; null if nothing is shown
     ExportDialog* openDialog();
+    QString link() const;           // to what is shown; "": nothing is
     TableText focusedTable() const; // the focused table, else the panel at the right
 
 private:

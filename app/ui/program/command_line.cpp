@@ -1,7 +1,11 @@
 #include "app/ui/program/command_line.h"
 
+#include <QFile>
+#include <QUrl>
+
 #include "app/ui/shell/features.h"
 #include "schedules/plan/what_if.h"
+#include "traces/run/run_link.h"
 #include "widgets/literals.h"
 
 namespace stagewright {
@@ -14,6 +18,27 @@ QStringList shownNames()
     return names;
 }
 
+// A word that names a file: a path, or what the desktop hands over, file:… or stagewright:….
+QString takeFile(CommandLine& line, const QString& word)
+{
+    if (word.startsWith(QLatin1String(runLinkScheme.data(), runLinkScheme.size()))) {
+        const auto link = parseRunLink(word.toStdString());
+        if (!link)
+            return u"%1; %2"_s.arg(QString::fromStdString(link.error().message),
+                                   QString::fromStdString(link.error().remedy));
+        line.files << QString::fromStdString(link->file);
+        line.run = QString::fromStdString(link->run);
+        line.step = link->step - 1;
+        line.select = QString::fromStdString(link->op);
+        line.range = link->range;
+    } else if (word.startsWith("file:"_L1) && !QFile::exists(word)) {
+        line.files << QUrl(word).toLocalFile();
+    } else {
+        line.files << word;
+    }
+    return {};
+}
+
 } // namespace
 
 QString helpText()
@@ -21,7 +46,9 @@ QString helpText()
     return QStringLiteral(R"(Usage: stagewright-ui [FILE…] [options]
 
 Opens run files (.stagewright) and schedules (.csv) in the window. Traces of other tools
-(.json, .gz, .sqlite, folders) open in the import dialog.
+(.json, .gz, .sqlite, folders) open in the import dialog. A link such as
+stagewright:FILE#run=2&step=9&op=3B1&range=FROM-TO (in ns) opens at its place;
+'report --link' prints them, and Edit ▸ Copy link copies one.
 
   --run A                 show this run (id or name) of the first file
   --step N                show this step, from 1 (default: the measured one with the median time)
@@ -64,7 +91,7 @@ CommandLine parseCommandLine(const QStringList& arguments)
 {
     CommandLine line;
     auto wrong = [&](const QString& text) {
-        if (line.fault.isEmpty()) line.fault = text;
+        if (line.fault.isEmpty()) line.fault = text; // without a text there is none
     };
     for (int i = 0; i < arguments.size(); ++i) {
         QString word = arguments[i];
@@ -187,7 +214,7 @@ CommandLine parseCommandLine(const QStringList& arguments)
         } else if (word.startsWith(u'-') && word.size() > 1) {
             wrong(u"%1: unknown option; --help lists them"_s.arg(word));
         } else {
-            line.files << word;
+            wrong(takeFile(line, word));
         }
     }
     const bool sizes = line.picture.millimetres > 0 || line.picture.points > 0 || line.picture.hatched;

@@ -7,6 +7,8 @@
 #include <QString>
 #include <QStringList>
 
+#include "schedules/base/units.h"
+
 #include "widgets/theme.h"
 
 namespace stagewright {
@@ -18,17 +20,18 @@ struct CommandLine {
     QString output;
     QSize size{1600, 1000};
     std::optional<ThemeName> theme;
-    QString run;         // id or name within the first file
-    QString baseline;    // id or name within the first file
-    QStringList compare; // two to four of them
-    QString show;        // "edit", "record", "new": which part of the window a picture shows
-    QString schedule;    // library schedule, for --show new
-    QString whatIf;      // changes as in simulate --what-if
-    QString select;      // an op to select, in the search field's language
-    int step = -1;       // 1-based on the command line
-    QString lesson;      // id, number or file
-    int lessonPage = -1; // 1-based on the command line
-    int beat = -1;       // 1-based on the command line; of playback
+    QString run;                                  // id or name within the first file
+    QString baseline;                             // id or name within the first file
+    QStringList compare;                          // two to four of them
+    QString show;                                 // "edit", "record", "new": which part of the window a picture shows
+    QString schedule;                             // library schedule, for --show new
+    QString whatIf;                               // changes as in simulate --what-if
+    QString select;                               // an op to select, in the search field's language
+    int step = -1;                                // 1-based on the command line
+    std::optional<std::pair<Nanos, Nanos>> range; // of time in the run, to be in view; of a link
+    QString lesson;                               // id, number or file
+    int lessonPage = -1;                          // 1-based on the command line
+    int beat = -1;                                // 1-based on the command line; of playback
     bool hideRuns = false;
     bool hideMemory = false;
     struct { // for --export; by default as on screen

@@ -30,7 +30,7 @@ void openAsked(MainWindow& window, const CommandLine& line)
     if (line.files.isEmpty()) WindowSet::instance().restore(window);
     showAsked(window, line);
     if (!line.files.isEmpty() && waitUntil([&] { return window.workspace().settled(); }, 60000)) {
-        if (!line.select.isEmpty()) window.workspace().feature<OpFinding>()->find(line.select);
+        showPlace(window, line);
         showView(window, line);
     }
     showLesson(window, line);

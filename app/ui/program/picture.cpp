@@ -115,7 +115,7 @@ int drawAndLeave(MainWindow& window, const CommandLine& line)
         workspace.feature<ImportController>()->dialog() == nullptr)
         return complain(3, banner.isEmpty() ? u"no run to draw in %1"_s.arg(line.files.first()) : banner);
     if (line.hideMemory) switchOff(workspace, "memory");
-    if (!line.select.isEmpty()) workspace.feature<OpFinding>()->find(line.select);
+    showPlace(window, line);
     if (const int code = showLesson(window, line)) return code;
     showView(window, line);
     if (!waitUntil([&] { return workspace.settled(); }, 60000)) return complain(5, u"the tool timed out"_s);

@@ -16,6 +16,7 @@
 #include "app/ui/workspace/workspace.h"
 #include "traces/store/run_file.h"
 #include "widgets/literals.h"
+#include "widgets/timeline/timeline_view.h"
 
 namespace stagewright {
 namespace {
@@ -117,6 +118,15 @@ int showAsked(MainWindow& window, const CommandLine& line)
         if (const int code = showBaseline(workspace, line)) return code;
     if (line.run.isEmpty() && line.compare.isEmpty() && line.step < 0) return 0;
     return showRuns(workspace, line);
+}
+
+void showPlace(MainWindow& window, const CommandLine& line)
+{
+    Workspace& workspace = window.workspace();
+    if (!line.select.isEmpty()) workspace.feature<OpFinding>()->find(line.select);
+    const auto& panels = workspace.views().timeline->panels();
+    if (!line.range || panels.empty()) return;
+    workspace.viewState()->fit({panels.front()->toAxis(line.range->first), panels.front()->toAxis(line.range->second)});
 }
 
 int showLesson(MainWindow& window, const CommandLine& line)

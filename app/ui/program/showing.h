@@ -22,7 +22,8 @@ void waitFor(int milliseconds);
 int showAsked(MainWindow& window, const CommandLine& line);  // files, runs, the baseline
 int showLesson(MainWindow& window, const CommandLine& line); // or the shelf
 
-void showView(MainWindow& window, const CommandLine& line); // of the run shown, with --what-if and --beat
+void showPlace(MainWindow& window, const CommandLine& line); // the op and range of the run shown
+void showView(MainWindow& window, const CommandLine& line);  // of the run shown, with --what-if and --beat
 
 const ShowEntry* findShown(const QString& name); // null: --show has no such name
 // Over the window. Without waiting, a user can close it at once.
