@@ -16,8 +16,11 @@
 #include "schedules/base/json_input.h"
 #include "schedules/base/text.h"
 #include "schedules/execute/simulate.h"
+#include "schedules/heuristic/list_order.h"
+#include "schedules/heuristic/random.h"
 #include "schedules/layout/cluster.h"
 #include "schedules/layout/parallelism.h"
+#include "schedules/layout/partition_bound.h"
 #include "schedules/library/registry.h"
 #include "schedules/plan/plan.h"
 
@@ -28,7 +31,9 @@ namespace {
 constexpr int mostModelLayers = 10'000;
 constexpr std::size_t searchedSchedules = 6; // of each number of chunks
 constexpr std::size_t orderedDivisions = 4;
-constexpr double opsPerSecond = 4e6; // about so many ops are simulated
+constexpr double opsPerSecond = 4e6;   // about so many ops are simulated
+constexpr double stepsPerSecond = 2e8; // of the search of the bound
+constexpr int kickedBounds = 3;        // that move at random before bounds are improved again, at most
 using Kind = ModelLayer::Kind;
 constexpr std::array<std::string_view, 4> kindNames{"embedding", "block", "mtp", "loss"};
 
@@ -83,106 +88,25 @@ std::optional<std::vector<int>> evenBounds(const std::vector<ModelLayer>& layers
     return bounds;
 }
 
-// The least time in which whole layers can be shared out to ranks that begin at given moments and do each of their
-// layers so many times: no step is shorter. Exact where all layers but a few cost the same; else each rank takes the
-// largest sum of layers that it has time for, which counts layers more than once and is a bound below that.
-class LayerPacking {
-public:
-    LayerPacking(const std::vector<ModelLayer>& layers, std::vector<double> waits, int times)
-        : m_waits(std::move(waits)), m_times(times)
-    {
-        std::map<Nanos, std::size_t> counts;
-        for (const ModelLayer& layer : layers) {
-            ++counts[layer.time()];
-            m_all += static_cast<double>(layer.time());
-        }
-        const auto usual = std::max_element(counts.begin(), counts.end(),
-                                            [](const auto& a, const auto& b) { return a.second < b.second; });
-        m_usual = static_cast<double>(usual->first);
-        m_usualCount = static_cast<double>(usual->second);
-        for (const ModelLayer& layer : layers)
-            if (layer.time() != usual->first) m_others.push_back(static_cast<double>(layer.time()));
-        std::sort(m_others.rbegin(), m_others.rend());
-        findSums(layers);
-    }
-    double least() const
-    {
-        double low = 0; // too short
-        for (const double wait : m_waits) low += wait;
-        low = (m_times * m_all + low) / static_cast<double>(m_waits.size()) - 1;
-        double high = m_waits.back() + m_times * m_all;
-        for (int round = 0; round < 60 && high - low > 0.5; ++round) {
-            const double middle = (low + high) / 2;
-            (fit(middle) ? high : low) = middle;
-        }
-        return low;
-    }
-
-private:
-    static constexpr std::size_t mostSums = 200'000, mostOthers = 6;
-
-    void findSums(const std::vector<ModelLayer>& layers)
-    {
-        std::set<Nanos> sums{0};
-        for (const ModelLayer& layer : layers) {
-            std::vector<Nanos> more;
-            for (const Nanos sum : sums) more.push_back(sum + layer.time());
-            sums.insert(more.begin(), more.end());
-            if (sums.size() > mostSums) return; // there are so many that one is near
-        }
-        m_sums.assign(sums.begin(), sums.end());
-    }
-    bool fit(double time) const
-    {
-        std::vector<double> room;
-        double sum = 0;
-        for (const double wait : m_waits) {
-            room.push_back(std::max(0.0, time - wait) / m_times);
-            sum += m_sums.empty() ? room.back()
-                                  : *std::prev(std::upper_bound(m_sums.begin(), m_sums.end(), room.back() + 1e-3));
-        }
-        if (sum < m_all) return false;
-        return m_others.size() > mostOthers || place(room, 0);
-    }
-    // The layers that are unlike the others, the largest first, then the others into what is left.
-    bool place(std::vector<double>& room, std::size_t next) const
-    {
-        double usual = 0;
-        for (const double one : room) usual += m_usual > 0 ? std::floor(one / m_usual + 1e-9) : m_usualCount;
-        if (usual < m_usualCount) return false;
-        if (next == m_others.size()) return true;
-        for (double& one : room) {
-            if (one + 1e-3 < m_others[next]) continue;
-            one -= m_others[next];
-            const bool fits = place(room, next + 1);
-            one += m_others[next];
-            if (fits) return true;
-        }
-        return false;
-    }
-
-    std::vector<double> m_waits;
-    int m_times;
-    double m_all = 0, m_usual = 0, m_usualCount = 0;
-    std::vector<double> m_others, m_sums;
-};
-
 class Divider {
 public:
     Divider(const PartitionProblem& problem, double seconds, const Progress& progress)
-        : m_problem(problem), m_seconds(seconds), m_effort(opsPerSecond * seconds / 2), m_progress(progress)
+        : m_problem(problem), m_seconds(seconds), m_effort(opsPerSecond * seconds / 5), m_progress(progress)
     {
     }
 
     PartitionAnswer run()
     {
         PartitionAnswer out;
-        out.bound = bound();
         std::optional<PartitionFound> even, parameters, longest, best, planned;
         for (const int chunks : m_problem.chunks) {
             const int stages = chunks * m_problem.ranks;
             if (stages > static_cast<int>(m_problem.layers.size())) continue;
             const auto schedules = schedulesOf(chunks);
+            m_placements.push_back(Placement::loop(m_problem.ranks, stages));
+            for (const Schedule& one : schedules)
+                if (std::find(m_placements.begin(), m_placements.end(), one.placement) == m_placements.end())
+                    m_placements.push_back(one.placement);
             const auto keep = [&](std::optional<PartitionFound>& place, std::string_view method,
                                   const std::vector<int>& bounds, const std::vector<Schedule>& all) {
                 for (const Schedule& schedule : all) {
@@ -192,21 +116,20 @@ public:
             };
             if (const auto bounds = evenBounds(m_problem.layers, stages))
                 keep(even, "even", *bounds, named(schedules, chunks == 1 ? "1f1b" : "interleaved-1f1b"));
-            std::vector<double> weights, times;
-            for (const ModelLayer& layer : m_problem.layers) {
-                weights.push_back(static_cast<double>(layer.weights));
-                times.push_back(static_cast<double>(layer.time()));
-            }
+            std::vector<double> weights;
+            for (const ModelLayer& layer : m_problem.layers) weights.push_back(static_cast<double>(layer.weights));
             if (std::any_of(weights.begin(), weights.end(), [](double one) { return one > 0; }))
                 keep(parameters, "parameters", minMax(weights, stages), schedules);
-            const auto balanced = minMax(times, stages);
+            const auto balanced = minMax(layerTimes(), stages);
             keep(longest, "longest stage", balanced, schedules);
             std::vector<std::vector<int>> starts{balanced};
             if (const auto bounds = evenBounds(m_problem.layers, stages)) starts.push_back(*bounds);
             if (auto one = searched(starts, schedules); one && (!best || one->step < best->step)) best = std::move(one);
         }
-        if (best) planned = ordered();
-        if (planned && planned->step >= best->step) planned.reset();
+        out.bound = bound(best ? best->step : planning::ListOrder::never);
+        planned = listed();
+        if (auto one = ordered(); one && (!planned || one->step < planned->step)) planned = std::move(one);
+        if (planned && best && planned->step >= best->step) planned.reset();
         for (auto* one : {&even, &parameters, &longest, &best, &planned})
             if (*one) out.found.push_back(std::move(**one));
         out.interrupted = m_progress.cancelled();
@@ -216,36 +139,28 @@ public:
 private:
     const ModelLayer& layer(int index) const { return m_problem.layers[static_cast<std::size_t>(index)]; }
 
-    // No step is shorter, whatever the division and the order, than
-    //  - the least time in which all layers, whole, are on ranks that begin one after the other: the k-th by its first layer
-    //    has no layer before the k-th, and behind k messages;
-    //  - for each layer the work of its rank, whose first layer it may be, or an earlier one, behind what comes before.
-    Nanos bound() const
+    // Of all placements that are tried. What each allows is where its search of orders starts.
+    Nanos bound(Nanos reached)
     {
-        const auto m = static_cast<double>(m_problem.microbatches);
-        double hop = INFINITY;
-        std::vector<double> before{0}, times, waits;
-        for (std::size_t k = 0; k < m_problem.layers.size(); ++k) {
-            const ModelLayer& one = m_problem.layers[k];
-            before.push_back(before.back() + static_cast<double>(one.forward));
-            times.push_back(static_cast<double>(one.time()));
-            const double rate = m_problem.link.bytesPerSecond;
-            hop = std::min(hop, static_cast<double>(m_problem.link.latency) +
-                                    (rate > 0 ? static_cast<double>(one.boundary) / rate * 1e9 : 0));
+        const Nanos packed = packingBound(m_problem);
+        Nanos out = reached;
+        auto effort = static_cast<std::int64_t>(stepsPerSecond * m_seconds / 10);
+        for (std::size_t i = 0; i < m_placements.size(); ++i) {
+            const auto rounds = roundsOf(m_placements[i], m_problem.ranks);
+            if (!rounds) { // of which only that is known
+                out = packed;
+                continue;
+            }
+            DivisionBound divisions(m_problem, *rounds);
+            auto share = effort / static_cast<std::int64_t>(m_placements.size() - i);
+            effort -= share;
+            const Nanos least = divisions.least(packed, reached, share);
+            effort += share;
+            auto more = effort;
+            out = std::min(out, least);
+            m_starts.push_back({least, &m_placements[i], divisions.within(least + least / 2000, more)});
         }
-        for (int k = 0; k < m_problem.ranks; ++k) waits.push_back(before[static_cast<std::size_t>(k)] + k * hop);
-        double out = LayerPacking(m_problem.layers, waits, m_problem.microbatches).least();
-        std::vector<std::size_t> longest(times.size());
-        std::iota(longest.begin(), longest.end(), 0);
-        std::stable_sort(longest.begin(), longest.end(), [&](auto a, auto b) { return times[a] > times[b]; });
-        for (std::size_t i = 0; i < std::min<std::size_t>(longest.size(), 50); ++i) {
-            const std::size_t layer = longest[i];
-            double least = before[layer] + m * times[layer];
-            for (std::size_t first = 0; first < layer; ++first)
-                least = std::min(least, before[first] + m * (times[layer] + times[first]));
-            out = std::max(out, least);
-        }
-        return static_cast<Nanos>(out);
+        return std::max(packed, out);
     }
 
     std::vector<Schedule> schedulesOf(int chunks) const
@@ -305,24 +220,26 @@ private:
     std::optional<PartitionFound> searched(const std::vector<std::vector<int>>& starts,
                                            const std::vector<Schedule>& schedules)
     {
-        struct Start {
+        struct Candidate {
             Nanos step;
             const Schedule* schedule;
             std::vector<int> bounds;
         };
-        std::vector<Start> all;
+        std::vector<Candidate> all;
         for (const Schedule& schedule : schedules)
             for (const auto& bounds : starts)
                 if (const auto step = stepOf(bounds, schedule)) all.push_back({*step, &schedule, bounds});
-        std::stable_sort(all.begin(), all.end(), [](const Start& a, const Start& b) { return a.step < b.step; });
+        std::stable_sort(all.begin(), all.end(),
+                         [](const Candidate& a, const Candidate& b) { return a.step < b.step; });
         const double share = m_effort / static_cast<double>(m_problem.chunks.size() * searchedSchedules);
-        std::optional<Start> best;
+        std::optional<Candidate> best;
         std::set<const Schedule*> tried;
-        for (Start& start : all) {
+        for (Candidate& start : all) {
             if (tried.size() == searchedSchedules) break;
             if (!tried.insert(start.schedule).second) continue;
             const double until = m_used + share;
-            improve(start.bounds, start.step, *start.schedule, until);
+            improve(start.bounds, start.step, until,
+                    [&](const auto& bounds) { return stepOf(bounds, *start.schedule); });
             m_improved.push_back({start.step, *start.schedule, start.bounds});
             if (!best || start.step < best->step) best = start;
             m_progress.tell("partitions", static_cast<std::int64_t>(tried.size()),
@@ -364,7 +281,9 @@ private:
         return best;
     }
 
-    void improve(std::vector<int>& bounds, Nanos& step, const Schedule& schedule, double until)
+    // timeOf: nothing where it is not shorter than the step.
+    template <typename TimeOf>
+    void improve(std::vector<int>& bounds, Nanos& step, double until, const TimeOf& timeOf)
     {
         for (bool better = true; better && m_used < until && !m_progress.cancelled();) {
             better = false;
@@ -375,13 +294,116 @@ private:
                         auto other = bounds;
                         for (std::size_t k = first; k <= last; ++k) other[k] += by;
                         if (other[first] <= other[first - 1] || other[last] >= other[last + 1]) continue;
-                        const auto found = stepOf(other, schedule);
+                        const std::optional<Nanos> found = timeOf(other);
                         if (!found || *found >= step) continue;
                         bounds = std::move(other);
                         step = *found;
                         better = true;
                     }
         }
+    }
+
+    // Orders by list scheduling, for divisions that are improved from the bound's and the even one, and after random
+    // moves again.
+    std::optional<PartitionFound> listed()
+    {
+        std::stable_sort(m_starts.begin(), m_starts.end(),
+                         [](const Start& a, const Start& b) { return a.least < b.least; });
+        std::optional<PartitionFound> best;
+        const double effort = m_effort;
+        for (std::size_t i = 0; i < m_starts.size() && !m_progress.cancelled(); ++i) {
+            const Placement& placement = *m_starts[i].placement;
+            if (best && best->step <= m_starts[i].least) break;
+            const double before = m_used, until = m_used + effort / static_cast<double>(m_starts.size());
+            planning::ListOrder order(placement, m_problem.ranks, m_problem.microbatches);
+            planning::ListRule rule;
+            const auto timeOf = [&](const std::vector<int>& bounds, Nanos limit) {
+                const Nanos time = order.run(stageTimes(bounds), rule, limit);
+                m_used = before + static_cast<double>(order.ops());
+                return time < limit ? std::optional<Nanos>(time) : std::nullopt;
+            };
+            std::vector<std::vector<int>> starts{minMax(layerTimes(), placement.stages())};
+            if (!m_starts[i].bounds.empty()) starts.push_back(m_starts[i].bounds);
+            Nanos step = planning::ListOrder::never;
+            std::vector<int> bounds;
+            bool later = true;
+            for (const auto& start : starts)
+                for (const bool one : {true, false}) {
+                    if (!bounds.empty() && m_used >= until) break;
+                    rule.laterForward = one;
+                    Nanos time = planning::ListOrder::never;
+                    auto own = start;
+                    if (const auto first = timeOf(own, time)) time = *first;
+                    improve(own, time, m_used + (until - m_used) / 8,
+                            [&](const auto& other) { return timeOf(other, time); });
+                    if (time >= step) continue;
+                    step = time;
+                    bounds = std::move(own);
+                    later = one;
+                }
+            if (bounds.empty()) continue;
+            rule.laterForward = later;
+            planning::Random random(1);
+            while (bounds.size() > 2 && m_used < until && step > m_starts[i].least && !m_progress.cancelled()) {
+                auto own = bounds;
+                for (std::size_t kick = 1 + random.below(kickedBounds); kick > 0; --kick) {
+                    const std::size_t k = 1 + random.below(own.size() - 2);
+                    const int to = own[k] + (random.below(2) == 0 ? -1 : 1);
+                    if (own[k - 1] < to && to < own[k + 1]) own[k] = to;
+                }
+                const auto first = timeOf(own, step + step / 20);
+                if (!first) continue;
+                Nanos time = *first;
+                improve(own, time, until, [&](const auto& other) { return timeOf(other, time); });
+                if (time > step) continue;
+                step = time;
+                bounds = std::move(own);
+            }
+            int open = m_problem.microbatches; // as few activations as do not cost time
+            for (int least = 1; least < open && m_used < until + effort;) {
+                rule.open = least + (open - least) / 2;
+                if (timeOf(bounds, step + 1))
+                    open = rule.open;
+                else
+                    least = rule.open + 1;
+            }
+            rule.open = open;
+            if (!timeOf(bounds, step + 1)) {
+                rule.open = 0;
+                if (!timeOf(bounds, step + 1)) continue;
+            }
+            const Schedule schedule = order.schedule();
+            auto one = evaluated("step and order", bounds, schedule);
+            if (!one) continue;
+            m_improved.push_back({one->step, schedule, bounds});
+            if (!best || one->step < best->step) best = std::move(one);
+            m_progress.tell("orders", static_cast<std::int64_t>(i + 1), static_cast<std::int64_t>(m_starts.size()));
+        }
+        return best;
+    }
+    std::vector<double> layerTimes() const
+    {
+        std::vector<double> out;
+        for (const ModelLayer& one : m_problem.layers) out.push_back(static_cast<double>(one.time()));
+        return out;
+    }
+    std::vector<planning::StageTimes> stageTimes(const std::vector<int>& bounds) const
+    {
+        std::vector<planning::StageTimes> out(bounds.size() - 1);
+        const double rate = m_problem.link.bytesPerSecond;
+        for (std::size_t stage = 0; stage < out.size(); ++stage) {
+            planning::StageTimes& one = out[stage];
+            for (int i = bounds[stage]; i < bounds[stage + 1]; ++i) {
+                one.forward += layer(i).forward;
+                one.input += layer(i).input;
+                one.weight += layer(i).weight;
+            }
+            one.message = m_problem.link.latency;
+            if (rate > 0)
+                one.message +=
+                    static_cast<Nanos>(static_cast<double>(layer(bounds[stage + 1] - 1).boundary) / rate * 1e9);
+        }
+        return out;
     }
 
     struct Improved {
@@ -393,6 +415,13 @@ private:
     const PartitionProblem& m_problem;
     double m_seconds, m_effort, m_used = 0;
     std::vector<Improved> m_improved;
+    struct Start {
+        Nanos least;
+        const Placement* placement;
+        std::vector<int> bounds; // of a division that keeps nearly that; empty: unknown
+    };
+    std::vector<Placement> m_placements;
+    std::vector<Start> m_starts;
     const Progress& m_progress;
 };
 

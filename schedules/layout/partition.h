@@ -55,12 +55,15 @@ struct PartitionFound {
 };
 struct PartitionAnswer {
     std::vector<PartitionFound> found; // even under (interleaved) 1F1B first, the best last
-    Nanos bound = 0;                   // no division and order of synchronous passes is shorter
-    double gap() const;                // of the best
+    // No division into so many chunks, in loops or as the library's schedules place them, is shorter in any order of
+    // synchronous passes.
+    Nanos bound = 0;
+    double gap() const; // of the best
     bool interrupted = false;
 };
-// Half of the seconds, at most, is for the search of bounds, which is the same on every machine unless time ends it, and
-// half for the search of orders of its best divisions, of one chunk or two. Usage: fewer layers than ranks.
+// Of the seconds at most 20 % are for divisions under the library's schedules, 20 % for orders by list scheduling and 10 %
+// for the bound, all counted in steps and so the same on every machine; 50 % are for planning orders of the best
+// divisions, of one chunk or two. Usage: fewer layers than ranks.
 Result<PartitionAnswer> planPartition(const PartitionProblem& problem, double seconds = 5,
                                       const Progress& progress = {});
 
