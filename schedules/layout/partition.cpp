@@ -202,7 +202,7 @@ private:
         const CostModel costs = partitionCosts(m_problem, bounds);
         std::vector<Bytes> weights(static_cast<std::size_t>(m_problem.ranks), 0);
         for (int stage = 0; stage < schedule.stages; ++stage) {
-            Nanos time = 0;
+            Nanos time = m_problem.perOp.time();
             for (int i = bounds[static_cast<std::size_t>(stage)]; i < bounds[static_cast<std::size_t>(stage) + 1];
                  ++i) {
                 time += layer(i).time();
@@ -393,6 +393,7 @@ private:
         const double rate = m_problem.link.bytesPerSecond;
         for (std::size_t stage = 0; stage < out.size(); ++stage) {
             planning::StageTimes& one = out[stage];
+            one = {m_problem.perOp.forward, m_problem.perOp.input, m_problem.perOp.weight, 0};
             for (int i = bounds[stage]; i < bounds[stage + 1]; ++i) {
                 one.forward += layer(i).forward;
                 one.input += layer(i).input;
@@ -549,7 +550,7 @@ CostModel partitionCosts(const PartitionProblem& problem, const std::vector<int>
 {
     CostModel out(static_cast<int>(bounds.size()) - 1, CostSource::Analytic);
     for (std::size_t stage = 0; stage + 1 < bounds.size(); ++stage) {
-        Nanos forward = 0, input = 0, weight = 0;
+        Nanos forward = problem.perOp.forward, input = problem.perOp.input, weight = problem.perOp.weight;
         StageMemory& memory = out.memory[stage];
         for (int i = bounds[stage]; i < bounds[stage + 1]; ++i) {
             const ModelLayer& layer = problem.layers[static_cast<std::size_t>(i)];

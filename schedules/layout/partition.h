@@ -35,6 +35,7 @@ struct PartitionProblem {
     int microbatches = 8;
     std::vector<int> chunks{1, 2, 3, 4}; // numbers of chunks that are tried
     Link link;
+    ModelLayer perOp;   // what each pass of a stage takes beyond its layers
     std::string origin; // of the layers, in words
 };
 // {"layers": [{"kind": "block", "count": 1, "forward_ns", "input_grad_ns", "weight_grad_ns", "weight_bytes",

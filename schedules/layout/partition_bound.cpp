@@ -146,8 +146,10 @@ std::optional<Rounds> roundsOf(const Placement& placement, int ranks)
 }
 
 DivisionBound::DivisionBound(const PartitionProblem& problem, Rounds rounds)
-    : m_message(leastMessage(problem)), m_layers(static_cast<int>(problem.layers.size())), m_ranks(problem.ranks),
-      m_microbatches(problem.microbatches), m_rounds(std::move(rounds))
+    : m_message(leastMessage(problem) + static_cast<double>(problem.perOp.forward)),
+      m_perRank(static_cast<double>(rounds.size()) * static_cast<double>(problem.perOp.time())),
+      m_layers(static_cast<int>(problem.layers.size())), m_ranks(problem.ranks), m_microbatches(problem.microbatches),
+      m_rounds(std::move(rounds))
 {
     for (const ModelLayer& one : problem.layers) {
         m_forward.push_back(m_forward.back() + static_cast<double>(one.forward));
@@ -219,7 +221,7 @@ DivisionBound::Reach DivisionBound::divide(double time, std::int64_t& effort)
                 taken += sumOf(round, m_rank + m_at[round]);
             }
             const double head = m_forward[static_cast<std::size_t>(m_rank + m_at[0])] + m_rank * m_message;
-            const double room = (time - head) / m_microbatches + 1e-6;
+            const double room = (time - head) / m_microbatches - m_perRank + 1e-6;
             if (m_time.back() - taken > room * (m_ranks - m_rank)) continue; // those behind it have less room each
             if (!take(room, 0, 0, 0, m_rank + 1 == m_ranks, effort)) return Reach::Unknown;
         }

@@ -27,6 +27,8 @@ Nanos packingBound(const PartitionProblem& problem);
 //
 //     step ≥ forward(0 … a − 1) + r × message + microbatches × Σ F + I + W of the rank's layers
 //
+// where a forward and a rank's work have what each pass takes beyond its layers, too.
+//
 // A time is within reach if layers can be cut into stages so that each rank keeps it. That is decided exactly: for every
 // choice of where the rounds begin, rank after rank takes layers in a row from each round; of those that took equally
 // many from all rounds but the last, the one that took most from the last leaves the least to the ranks behind it.
@@ -52,7 +54,8 @@ private:
     double sumOf(std::size_t round, int taken) const; // of the first layers in the order of ranks
 
     std::vector<double> m_forward{0}, m_time{0}; // sums before each layer
-    double m_message = 0;
+    double m_message = 0;                        // with what a forward takes beyond its layers
+    double m_perRank = 0;                        // what a rank's passes take beyond their layers, of a microbatch
     int m_layers, m_ranks;
     double m_microbatches;
     Rounds m_rounds;

@@ -60,6 +60,24 @@ void addMemory(const StageMemory& part, StageMemory& to)
 
 } // namespace
 
+PassTimes passTimesOf(const LayerCosts& part)
+{
+    PassTimes out{part.duration[forward], part.duration[inputGrad], part.duration[weightGrad], false};
+    if (out.input > 0 || out.weight > 0 || part.duration[backward] <= 0) return out;
+    out.input = part.duration[backward] / 2;
+    out.weight = part.duration[backward] - out.input;
+    out.halved = true;
+    return out;
+}
+
+PassTimes passTimesOf(const CostModel& costs, int stage)
+{
+    LayerCosts whole;
+    for (const std::size_t kind : {forward, backward, inputGrad, weightGrad})
+        whole.duration[kind] = costs.duration(static_cast<OpKind>(kind), stage, -1);
+    return passTimesOf(whole);
+}
+
 int blocksOf(const std::vector<LayerCosts>& layers)
 {
     return static_cast<int>(

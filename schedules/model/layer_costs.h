@@ -13,6 +13,14 @@ namespace stagewright {
 
 int blocksOf(const std::vector<LayerCosts>& layers);
 
+// Forward, input and weight gradient; of a full backward, where only that is known, half each.
+struct PassTimes {
+    Nanos forward = 0, input = 0, weight = 0;
+    bool halved = false;
+};
+PassTimes passTimesOf(const LayerCosts& part);
+PassTimes passTimesOf(const CostModel& costs, int stage);
+
 // Gives costs the layers they were measured with: parts without PerOp, which becomes what an op takes beyond its parts
 // (of all stages the median, at least 0). blocksByStage: of the run. Nothing where a part has no forward time or the
 // blocks are not the parts'.

@@ -211,6 +211,26 @@ step=$(python3 -c 'import json; print(json.load(open("out.txt"))["rows"][-1]["st
 run stagewright simulate -s divided.csv --costs divided.json --json
 expect_code 0
 expect_that 'the step is what the plan says' grep -qE "\"makespan\": $step|$step" out.txt
+
+# layers as a run measured them: their sums are near its ops, and what is planned is trained
+run stagewright record -s zb-h1 -p 2 -m 4 --steps 4 --model layers=5,hidden=64,heads=2,seq=32,vocab=512 -o layers.stagewright
+expect_code 0
+run stagewright plan --partition layers.stagewright#1 -p 2 -m 4 --chunks 1 --budget 0.4 -o own.json
+expect_code 0
+expect_out "^7 measured layers of run zb-h1 on 2 ranks, 4 microbatches"
+expect_out "^[0-9.]+ % of the ops' time is in layers, the rest in each op; so summed, ops are [0-9.]+ % from those measured"
+expect_err "train it: stagewright record -s own.csv --model … --stage-layers [0-5],[0-5]$"
+blocks=$(sed -n 's/.*--stage-layers //p' err.txt)
+run stagewright record -s own.csv --steps 2 --model layers=5,hidden=64,heads=2,seq=32,vocab=512 --stage-layers "$blocks" -o layers.stagewright
+expect_code 0
+run stagewright plan --partition layers.stagewright#1 -p 2 -m 4 --chunks 1 --budget 0.4 --json
+expect_code 0
+expect_that 'the layers explain the ops' python3 -c 'import json
+m = json.load(open("out.txt"))["measured"]
+assert 0.5 < m["in_layers"] <= 1.2 and m["mean_error"] <= m["largest_error"] < 0.5, m'
+run stagewright plan --partition "$ROOT/tests/data/runs/version1.stagewright" -p 2
+expect_code 2
+expect_err 'what its layers take is unknown'
 echo '{"layers": [{"kind": "tea"}]}' >layers.json
 run stagewright plan --partition layers.json
 expect_code 3

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include "app/cli/command.h"
 #include "app/cli/options/files.h"
@@ -24,6 +25,7 @@
 #include "schedules/text/csv.h"
 #include "schedules/text/draw_text.h"
 #include "schedules/timeline/timeline_of.h"
+#include "traces/fit/measured_layers.h"
 #include "traces/format/atomic_file.h"
 #include "traces/run/simulated_run.h"
 
@@ -335,12 +337,50 @@ std::string megatronOf(const PartitionProblem& problem, const PartitionFound& fo
     return megatronText(problem, found.bounds, problem.ranks).value_or(std::string());
 }
 
+std::vector<int> blocksOf(const PartitionProblem& problem, const std::vector<int>& bounds)
+{
+    std::vector<int> out;
+    for (std::size_t stage = 0; stage + 1 < bounds.size(); ++stage)
+        out.push_back(static_cast<int>(
+            std::count_if(problem.layers.begin() + bounds[stage], problem.layers.begin() + bounds[stage + 1],
+                          [](const ModelLayer& layer) { return layer.kind == ModelLayer::Kind::Block; })));
+    return out;
+}
+
+Json measuredJson(const std::optional<MeasuredLayers>& measured)
+{
+    if (!measured) return nullptr;
+    return {{"mean_error", measured->meanError},
+            {"largest_error", measured->largestError},
+            {"in_layers", measured->byLayers},
+            {"unknown", measured->unknown}};
+}
+
+std::string measuredText(const MeasuredLayers& measured)
+{
+    std::string out;
+    if (measured.byLayers > 0)
+        out = fmt::format("{} of the ops' time is in layers, the rest in each op; so summed, ops are {} from those "
+                          "measured on the mean, at most {}\n",
+                          formatPercent(measured.byLayers), formatPercent(measured.meanError),
+                          formatPercent(measured.largestError));
+    for (const std::string& one : measured.unknown) out += "unknown: " + one + "\n";
+    return out;
+}
+
 Result<int> runPartition(const PlanChoice& options, Session& session)
 {
     if (options.points > 0 || !options.memoryLimits.empty())
         return fail(ErrorCode::Usage, "--partition can't be combined with --pareto or --memory-limit", "omit them");
     PartitionProblem problem;
-    if (options.partition.ends_with(".json")) {
+    std::optional<MeasuredLayers> measured;
+    if (options.partition.find(".stagewright") != std::string::npos) {
+        STAGEWRIGHT_TRY(const auto stored, readRun(parseRunReference(options.partition)));
+        auto read = measuredLayersOf(stored.run);
+        if (!read) return tl::unexpected(std::move(read.error()).with("--partition"));
+        measured = std::move(*read);
+        problem = measured->problem;
+    } else if (options.partition.ends_with(".json")) {
         STAGEWRIGHT_TRY(const auto text, readFile(options.partition));
         auto read = parseModelLayers(text);
         if (!read) return tl::unexpected(std::move(read.error()).with(options.partition));
@@ -393,9 +433,11 @@ Result<int> runPartition(const PlanChoice& options, Session& session)
                         {"rows", std::move(rows)},
                         {"bound_ns", answer->bound},
                         {"gap", answer->gap()},
+                        {"measured", measuredJson(measured)},
                         {"interrupted", answer->interrupted}});
     session.out(fmt::format("{} on {}, {} microbatches\n", problem.origin, plural(problem.ranks, "rank"),
                             problem.microbatches));
+    if (measured) session.out(measuredText(*measured));
     session.out(table.text(session.colourOut()));
     session.out(fmt::format("\n{:.2f} times as fast as even; no division and order is shorter than {}: at most {} away "
                             "from the best\n",
@@ -415,6 +457,9 @@ Result<int> runPartition(const PlanChoice& options, Session& session)
         STAGEWRIGHT_CHECK(writeFileAtomically(order, csv));
         session.note(
             fmt::format("its costs and its order: stagewright simulate -s {} --costs {}", order, options.output));
+        if (measured)
+            session.note(fmt::format("train it: stagewright record -s {} --model … --stage-layers {}", order,
+                                     fmt::join(blocksOf(problem, best.bounds), ",")));
     }
     return answer->interrupted ? ExitInterrupted : ExitDone;
 }
@@ -478,56 +523,58 @@ Result<int> runPlan(const PlanChoice& options, Session& session)
 
 Command command_plan()
 {
-    return {"plan", "Search for the best schedule for given costs and memory, with a proven bound",
-            [](OptionSet& verb) -> Runner {
-                auto options = std::make_shared<PlanChoice>();
-                verb.value("-p,--ranks", &options->ranks, "Ranks (devices) of the pipeline [4]")
-                    .form("P")
-                    .check(wholeNumber(1, 1024));
-                verb.value("-m,--microbatches", &options->microbatches, "Microbatches of a step [8]")
-                    .form("M")
-                    .check(wholeNumber(1, 100'000));
-                verb.value("--chunks", &options->chunks, "Stages per rank: 1, or 2 in V placement [1]")
-                    .form("1|2")
-                    .check(wholeNumber(1, 2))
-                    .given(options->chunksGiven);
-                addSetupOptions(verb, options->setup, SetupPlan);
-                verb.value("--memory-limit", &options->memoryLimits,
-                           "Activations a rank may hold; one limit, or one for each rank [none]")
-                    .form("X|SIZE[,…]")
-                    .commas()
-                    .each();
-                verb.value("--objective", &options->objective,
-                           "What to minimise: makespan, or span, from a rank's first start to its last end [makespan]")
-                    .form("WHAT")
-                    .check(oneOf({"makespan", "span"}));
-                verb.value("--budget", &options->budget, "Longest search in seconds; 0: first guesses only [5]")
-                    .form("S")
-                    .check(realNumber(0, 86'400));
-                verb.value("--seed", &options->seed, "Seed of the local search [1]")
-                    .form("N")
-                    .check(wholeNumber(0, 1'000'000'000));
-                verb.value("--pareto", &options->points,
-                           "Plan for up to N caps between the least possible and none, where the curve bends: memory "
-                           "against time")
-                    .form("N")
-                    .check(wholeNumber(2, 200));
-                verb.value("--partition", &options->partition,
-                           "Divide a model's layers among the stages, with embedding, multi-token prediction and loss: "
-                           "layers of a file, or a model on a device; -o writes the costs of the best division")
-                    .form("FILE.json|MODEL@DEVICE[:b=1][:t=1][:mtp=1]");
-                verb.value("-o,--output", &options->output,
-                           "Write the plan as a CSV, or store it as a run of a .stagewright file")
-                    .form("FILE")
-                    .replaces();
-                verb.notes(
-                    "Examples: stagewright plan -p 4 -m 8 --memory-limit 3 -o plan.csv\n"
-                    "          stagewright plan -p 4 -m 16 --replicas 8 --shard weights --gather batch --reduce "
-                    "overlapped --costs analytic:gpt-6.2b@a100\n"
-                    "          stagewright plan -p 4 -m 16 --chunks 2 --costs F=1,I=1.2,W=0.8 --comm 0.1 --pareto 8");
-                return [options](Session& session) { return runPlan(*options, session); };
-            },
-            true, true};
+    return {
+        "plan", "Search for the best schedule for given costs and memory, with a proven bound",
+        [](OptionSet& verb) -> Runner {
+            auto options = std::make_shared<PlanChoice>();
+            verb.value("-p,--ranks", &options->ranks, "Ranks (devices) of the pipeline [4]")
+                .form("P")
+                .check(wholeNumber(1, 1024));
+            verb.value("-m,--microbatches", &options->microbatches, "Microbatches of a step [8]")
+                .form("M")
+                .check(wholeNumber(1, 100'000));
+            verb.value("--chunks", &options->chunks, "Stages per rank: 1, or 2 in V placement [1]")
+                .form("1|2")
+                .check(wholeNumber(1, 2))
+                .given(options->chunksGiven);
+            addSetupOptions(verb, options->setup, SetupPlan);
+            verb.value("--memory-limit", &options->memoryLimits,
+                       "Activations a rank may hold; one limit, or one for each rank [none]")
+                .form("X|SIZE[,…]")
+                .commas()
+                .each();
+            verb.value("--objective", &options->objective,
+                       "What to minimise: makespan, or span, from a rank's first start to its last end [makespan]")
+                .form("WHAT")
+                .check(oneOf({"makespan", "span"}));
+            verb.value("--budget", &options->budget, "Longest search in seconds; 0: first guesses only [5]")
+                .form("S")
+                .check(realNumber(0, 86'400));
+            verb.value("--seed", &options->seed, "Seed of the local search [1]")
+                .form("N")
+                .check(wholeNumber(0, 1'000'000'000));
+            verb.value("--pareto", &options->points,
+                       "Plan for up to N caps between the least possible and none, where the curve bends: memory "
+                       "against time")
+                .form("N")
+                .check(wholeNumber(2, 200));
+            verb.value("--partition", &options->partition,
+                       "Divide a model's layers among the stages, with embedding, multi-token prediction and loss: "
+                       "layers of a file, of a recorded run as it measured them, or a model on a device; -o writes the "
+                       "costs of the best division")
+                .form("FILE.json|FILE.stagewright[#RUN]|MODEL@DEVICE[:b=1][:t=1][:mtp=1]");
+            verb.value("-o,--output", &options->output,
+                       "Write the plan as a CSV, or store it as a run of a .stagewright file")
+                .form("FILE")
+                .replaces();
+            verb.notes(
+                "Examples: stagewright plan -p 4 -m 8 --memory-limit 3 -o plan.csv\n"
+                "          stagewright plan -p 4 -m 16 --replicas 8 --shard weights --gather batch --reduce "
+                "overlapped --costs analytic:gpt-6.2b@a100\n"
+                "          stagewright plan -p 4 -m 16 --chunks 2 --costs F=1,I=1.2,W=0.8 --comm 0.1 --pareto 8");
+            return [options](Session& session) { return runPlan(*options, session); };
+        },
+        true, true};
 }
 
 } // namespace stagewright

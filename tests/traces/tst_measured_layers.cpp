@@ -1,0 +1,115 @@
+// Layers as a run measured them: sums beside its ops, halves of full backwards, what is unknown.
+#include <functional>
+
+#include <QTest>
+
+#include "traces/fit/measured_layers.h"
+
+using namespace stagewright;
+
+namespace {
+
+using Part = LayerCosts::Part;
+
+LayerCosts part(Part kind, Nanos forward, Nanos input, Nanos weight, Nanos full = 0)
+{
+    LayerCosts out;
+    out.part = kind;
+    out.duration[static_cast<std::size_t>(OpKind::Forward)] = forward;
+    out.duration[static_cast<std::size_t>(OpKind::InputGrad)] = input;
+    out.duration[static_cast<std::size_t>(OpKind::WeightGrad)] = weight;
+    out.duration[static_cast<std::size_t>(OpKind::Backward)] = full;
+    out.memory.weight = 2 * forward;
+    out.memory.boundary = 7;
+    return out;
+}
+
+// Two stages of one and two blocks.
+Run measuredRun()
+{
+    Run run;
+    run.info.name = "zb-h1";
+    run.configuration = {{"stage_layers", "1,2"}};
+    CostModel costs(2, CostSource::Fitted);
+    costs.layers = {part(Part::PerOp, 5, 6, 7),       part(Part::Embedding, 10, 0, 20),
+                    part(Part::Block, 100, 110, 120), part(Part::Block, 200, 210, 220),
+                    part(Part::Block, 300, 310, 320), part(Part::Head, 50, 60, 70)};
+    costs.links.all.latency = 3;
+    const auto set = [&](int stage, Nanos forward, Nanos input, Nanos weight) {
+        costs.setDuration(OpKind::Forward, stage, forward);
+        costs.setDuration(OpKind::InputGrad, stage, input);
+        costs.setDuration(OpKind::WeightGrad, stage, weight);
+    };
+    set(0, 115, 116, 147);
+    set(1, 555, 586, 617);
+    run.costs = costs;
+    return run;
+}
+
+} // namespace
+
+class TestMeasuredLayers : public QObject {
+    Q_OBJECT
+
+private slots:
+    void sumsAreBesideTheOps()
+    {
+        Run run = measuredRun();
+        const auto exact = measuredLayersOf(run);
+        QVERIFY2(exact.has_value(), exact ? "" : exact.error().message.c_str());
+        QCOMPARE(exact->problem.layers.size(), std::size_t{5});
+        QVERIFY(exact->problem.layers.front().kind == ModelLayer::Kind::Embedding);
+        QVERIFY(exact->problem.layers.back().kind == ModelLayer::Kind::Loss);
+        QCOMPARE(exact->problem.layers[2].input, Nanos{210});
+        QCOMPARE(exact->problem.layers[2].weights, Bytes{400});
+        QCOMPARE(exact->problem.layers[2].boundary, Bytes{7});
+        QCOMPARE(exact->problem.link.latency, Nanos{3});
+        QCOMPARE(exact->problem.perOp.time(), Nanos{18});
+        QCOMPARE(exact->largestError, 0.0);
+        QVERIFY(exact->unknown.empty());
+        const double whole = 115 + 116 + 147 + 555 + 586 + 617;
+        QCOMPARE(exact->byLayers, (whole - 2 * 18) / whole);
+        // the costs of the run's own stages are those of its layers
+        const CostModel costs = partitionCosts(exact->problem, {0, 2, 5});
+        for (const OpKind kind : {OpKind::Forward, OpKind::InputGrad, OpKind::WeightGrad})
+            for (const int stage : {0, 1})
+                QCOMPARE(costs.duration(kind, stage, -1), run.costs->duration(kind, stage, -1));
+
+        run.costs->setDuration(OpKind::Forward, 0, 230); // twice what its layers take
+        const auto off = measuredLayersOf(run);
+        QCOMPARE(off->largestError, 0.5);
+        QCOMPARE(off->meanError, 0.5 / 6);
+    }
+
+    void whatIsUnknownIsSaid()
+    {
+        Run run = measuredRun();
+        run.configuration.clear();
+        run.costs->links = {};
+        run.costs->layers[2] = part(Part::Block, 100, 0, 0, 231);
+        const auto some = measuredLayersOf(run);
+        QVERIFY(some.has_value());
+        QCOMPARE(some->problem.layers[1].input, Nanos{115});
+        QCOMPARE(some->problem.layers[1].weight, Nanos{116});
+        QCOMPARE(some->unknown.size(), std::size_t{3});
+        QVERIFY(some->unknown[0].starts_with("of 1 layers only the full backward"));
+        QVERIFY(some->unknown[1].find("messages") != std::string::npos);
+        QVERIFY(some->unknown[2].find("are not compared") != std::string::npos);
+        QCOMPARE(some->meanError, 0.0);
+        const auto refused = [&](const std::function<void(CostModel&)>& change) {
+            Run other = measuredRun();
+            change(*other.costs);
+            const auto none = measuredLayersOf(other);
+            return none ? std::string() : none.error().message;
+        };
+        QCOMPARE(refused([](CostModel& costs) { costs.layers.clear(); }),
+                 std::string("run zb-h1: what its layers take is unknown"));
+        QCOMPARE(refused([](CostModel& costs) { costs.layers[3] = part(Part::Block, 0, 1, 1); }),
+                 std::string("run zb-h1: the forward of layer 2 is unknown"));
+        QCOMPARE(refused([](CostModel& costs) { costs.layers[5] = part(Part::Head, 1, 0, 0); }),
+                 std::string("run zb-h1: the backward of layer 4 is unknown"));
+    }
+};
+
+QTEST_APPLESS_MAIN(TestMeasuredLayers)
+#include "tst_measured_layers.moc"
