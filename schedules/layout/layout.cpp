@@ -147,6 +147,28 @@ Parallelism wayOf(const Layout& layout, int stage)
     return out;
 }
 
+Result<Layout> layoutOfPlan(const InterOperatorProblem& problem, const InterOperatorPlan& plan)
+{
+    Layout out;
+    out.ranks = static_cast<int>(plan.stages.size());
+    out.microbatches = static_cast<int>(problem.microbatches);
+    for (std::size_t k = 0; k < plan.stages.size(); ++k) {
+        const StageOption& one = plan.stages[k];
+        LayoutStage& stage = out.stages.emplace_back();
+        stage.layers.assign(static_cast<std::size_t>(one.last - one.first + 1), KeptActivations::All);
+        stage.devices = plan.devices[k];
+        const int each = std::min(problem.submeshes[static_cast<std::size_t>(one.submesh)].perHost,
+                                  static_cast<int>(stage.devices.size()));
+        for (int t = 1; t <= std::min(8, each); ++t)
+            if (each % t == 0) stage.tensor = t;
+        if (out.samples > (1 << 20))
+            return fail(ErrorCode::Usage, "the stages' replicas have no common number of samples",
+                        "choose submeshes that divide each other");
+        out.samples = std::lcm(out.samples, stage.replicas());
+    }
+    return out;
+}
+
 std::string toJson(const Layout& layout)
 {
     using Json = JsonInput::Json;

@@ -14,6 +14,7 @@
 #include "schedules/layout/parallelism.h"
 #include "schedules/model/cost_model.h"
 #include "schedules/model/schedule.h"
+#include "schedules/planner/inter_operator.h"
 
 namespace stagewright {
 
@@ -42,6 +43,10 @@ struct Layout {
 Layout layoutOf(const ModelPreset& model, const Parallelism& way);
 // What a stage is to the formulas of a way.
 Parallelism wayOf(const Layout& layout, int stage);
+
+// A plan of Alpa: stages in a row on devices, of a host or of whole hosts. Layers of a stage are shared by the devices
+// of a host, as far as 8, and replicated over the others. Usage: 8 or fewer of a host's do not divide them evenly.
+Result<Layout> layoutOfPlan(const InterOperatorProblem& problem, const InterOperatorPlan& plan);
 
 std::string toJson(const Layout& layout);
 // Unreadable names the stage. The stages' devices are there and in no other rank, their replicas divide the samples.

@@ -4,6 +4,8 @@
 #include <map>
 #include <numeric>
 
+#include <fmt/format.h>
+
 #include "schedules/planner/mesh_resharding.h"
 
 namespace stagewright {
@@ -80,6 +82,29 @@ std::optional<Resharding> reshardingOf(const LayoutStage& from, const LayoutStag
     return out;
 }
 
+// Between ranks on hosts, each of at most `width` devices of so many in all: cards where there are several hosts.
+Links hostLinks(const std::vector<int>& hosts, std::size_t width, int devices, const Cluster& cluster,
+                const StepConstants& constants)
+{
+    Links out;
+    out.all = linkOf(cluster, constants, devices);
+    std::map<int, int> ranksOf;
+    for (const int host : hosts) ++ranksOf[host];
+    if (ranksOf.size() < 2) return out;
+    int most = 1;
+    for (const auto& [host, count] : ranksOf) most = std::max(most, count);
+    // the ranks of a host share its cards, or each has some of its own
+    const int groups = std::clamp(most, 1, std::max(1, cluster.cards));
+    const auto wide = static_cast<double>(std::min<std::size_t>(width, static_cast<std::size_t>(cluster.perHost)));
+    const Link between = linkOf(cluster, constants, cluster.perHost + 1);
+    const double card = between.bytesPerSecond / std::min(1.0, static_cast<double>(cluster.cards) / cluster.perHost);
+    out.cards.hosts = hosts;
+    out.cards.perHost = groups;
+    out.cards.link = {between.latency, card * std::min(1.0, static_cast<double>(cluster.cards) / groups / wide)};
+    out.all = linkOf(cluster, constants, 1);
+    return out;
+}
+
 } // namespace
 
 std::vector<Resharding> reshardings(const Layout& layout, const ModelPreset& model, const Cluster& cluster,
@@ -100,38 +125,32 @@ std::vector<Resharding> reshardings(const Layout& layout, const ModelPreset& mod
     return out;
 }
 
+Result<Links> clusterLinks(const Schedule& schedule, const Cluster& cluster, const StepConstants& constants)
+{
+    if (schedule.ranks > cluster.devices)
+        return fail(ErrorCode::Usage, fmt::format("{} ranks on {} devices", schedule.ranks, cluster.devices),
+                    "name a cluster with a device for each rank");
+    std::vector<int> hosts;
+    for (int rank = 0; rank < schedule.ranks; ++rank)
+        hosts.push_back((schedule.pipelineRankOf(rank) * schedule.replicas + schedule.replicaOf(rank)) /
+                        cluster.perHost);
+    return hostLinks(hosts, 1, schedule.ranks, cluster, constants);
+}
+
 Links layoutLinks(const Schedule& schedule, const Layout& layout, const ModelPreset& model, const Cluster& cluster,
                   const StepConstants& constants)
 {
-    Links out;
     int devices = 0;
+    std::size_t width = 1;
     std::vector<int> hosts(static_cast<std::size_t>(layout.ranks), 0);
-    std::vector<std::size_t> widths(hosts.size(), 1);
     for (std::size_t k = 0; k < layout.stages.size(); ++k) {
         const LayoutStage& stage = layout.stages[k];
-        const auto rank = static_cast<std::size_t>(schedule.placement.rankOf(static_cast<int>(k), 0));
         devices = std::max(devices, *std::max_element(stage.devices.begin(), stage.devices.end()) + 1);
-        hosts[rank] = stage.devices.front() / cluster.perHost;
-        widths[rank] = stage.devices.size();
+        hosts[static_cast<std::size_t>(schedule.placement.rankOf(static_cast<int>(k), 0))] =
+            stage.devices.front() / cluster.perHost;
+        width = std::max(width, stage.devices.size());
     }
-    out.all = linkOf(cluster, constants, devices);
-    std::map<int, int> ranksOf;
-    for (const int host : hosts) ++ranksOf[host];
-    if (ranksOf.size() > 1) {
-        int most = 1;
-        for (const auto& [host, count] : ranksOf) most = std::max(most, count);
-        // the ranks of a host share its cards, or each has some of its own
-        const int groups = std::clamp(most, 1, std::max(1, cluster.cards));
-        const auto width = static_cast<double>(std::min<std::size_t>(*std::max_element(widths.begin(), widths.end()),
-                                                                     static_cast<std::size_t>(cluster.perHost)));
-        const Link between = linkOf(cluster, constants, cluster.perHost + 1);
-        const double card =
-            between.bytesPerSecond / std::min(1.0, static_cast<double>(cluster.cards) / cluster.perHost);
-        out.cards.hosts = hosts;
-        out.cards.perHost = groups;
-        out.cards.link = {between.latency, card * std::min(1.0, static_cast<double>(cluster.cards) / groups / width)};
-        out.all = linkOf(cluster, constants, 1);
-    }
+    Links out = hostLinks(hosts, width, devices, cluster, constants);
     for (const Resharding& one : reshardings(layout, model, cluster, constants)) {
         const int below = schedule.placement.rankOf(one.stage, 0), above = schedule.placement.rankOf(one.stage + 1, 0);
         if (below == above || one.seconds <= 0) continue;

@@ -22,6 +22,10 @@ struct Resharding {
 std::vector<Resharding> reshardings(const Layout& layout, const ModelPreset& model, const Cluster& cluster,
                                     const StepConstants& constants);
 
+// The links of ranks that have a device each, replicas of a rank side by side, as ways number them. Usage: the cluster
+// has fewer devices.
+Result<Links> clusterLinks(const Schedule& schedule, const Cluster& cluster, const StepConstants& constants);
+
 // The links of the layout's ranks: network cards where ranks are on several hosts, and what is resharded.
 Links layoutLinks(const Schedule& schedule, const Layout& layout, const ModelPreset& model, const Cluster& cluster,
                   const StepConstants& constants);

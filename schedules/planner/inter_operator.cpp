@@ -94,6 +94,44 @@ public:
         return from(0, std::vector<int>(static_cast<std::size_t>(m_problem.hosts), m_problem.perHost), 0, true);
     }
 
+    // Of each stage, in one of the placements with fewest crossings.
+    std::vector<std::vector<int>> devices()
+    {
+        std::vector<std::vector<int>> out;
+        std::vector<int> room(static_cast<std::size_t>(m_problem.hosts), m_problem.perHost);
+        std::size_t current = room.size(); // none
+        for (std::size_t stage = 0; stage < m_meshes.size(); ++stage) {
+            const bool apart = current == room.size();
+            const int least = from(stage, room, apart ? 0 : room[current], apart);
+            const Submesh& mesh = m_meshes[stage];
+            auto& own = out.emplace_back();
+            const auto take = [&](std::size_t host, int count) {
+                for (int k = 0; k < count; ++k)
+                    own.push_back(static_cast<int>(host) * m_problem.perHost + m_problem.perHost - room[host] + k);
+                room[host] -= count;
+            };
+            if (mesh.hosts > 1 || mesh.perHost == m_problem.perHost) {
+                int taken = 0;
+                for (std::size_t host = 0; host < room.size() && taken < mesh.hosts; ++host)
+                    if (room[host] == m_problem.perHost) take(host, mesh.perHost), ++taken;
+                current = room.size();
+                continue;
+            }
+            std::size_t chosen = room.size();
+            for (std::size_t host = 0; host < room.size() && chosen == room.size(); ++host) {
+                if (room[host] < mesh.perHost) continue;
+                auto rest = room;
+                rest[host] -= mesh.perHost;
+                const int left = rest[host], boundary = stage > 0 && host != current ? 1 : 0;
+                if (boundary + from(stage + 1, std::move(rest), left, false) == least) chosen = host;
+            }
+            if (chosen == room.size()) return {}; // the shapes do not fit the hosts
+            take(chosen, mesh.perHost);
+            current = chosen;
+        }
+        return out;
+    }
+
 private:
     // current: the room that the host of the stage before has left; apart: no stage can share its host
     int from(std::size_t stage, std::vector<int> room, int current, bool apart)
@@ -177,11 +215,15 @@ Result<std::optional<InterOperatorPlan>> planInterOperator(const InterOperatorPr
             if (cell.sum >= never) continue;
             const std::int64_t time = cell.sum + (problem.microbatches - 1) * most;
             if (best && time > best->time) continue;
-            if (!best || time < best->time) best = InterOperatorPlan{time, stages.planOf(count), 0, 0};
+            if (!best || time < best->time) best = InterOperatorPlan{time, stages.planOf(count), 0, 0, {}};
             best->plans += cell.plans;
         }
     }
-    if (best) best->crossings = Hosts(problem, best->stages).fewest();
+    if (best) {
+        Hosts hosts(problem, best->stages);
+        best->crossings = hosts.fewest();
+        best->devices = hosts.devices();
+    }
     return best;
 }
 

@@ -39,7 +39,7 @@ Result<void> whole(const Input& in)
 
 Json orNull(const std::optional<double>& value) { return value ? Json(std::round(*value * 1e6) / 1e6) : Json(nullptr); }
 
-Result<Solved> alpaInter(Input& in, const Progress& progress)
+Result<InterOperatorProblem> readInterOperator(Input& in)
 {
     InterOperatorProblem problem;
     problem.layers = in.get<int>("layers");
@@ -60,12 +60,22 @@ Result<Solved> alpaInter(Input& in, const Progress& progress)
                                        static_cast<int>(row[3]), row[4], row[5]});
     }
     STAGEWRIGHT_CHECK(whole(in));
+    return problem;
+}
+
+Result<Solved> alpaInter(Input& in, const Progress& progress)
+{
+    STAGEWRIGHT_TRY(const auto problem, readInterOperator(in));
     STAGEWRIGHT_TRY(const auto plan, planInterOperator(problem, progress));
     PlannerPicture picture = pictureOf(problem, plan);
     if (!plan) return Solved{{{"latency", nullptr}, {"plans", 0}}, std::move(picture)};
     Json stages = Json::array();
     for (const StageOption& one : plan->stages) stages.push_back({one.first, one.last, one.submesh, one.option});
-    return Solved{{{"latency", plan->time}, {"plans", plan->plans}, {"plan", stages}, {"crossings", plan->crossings}},
+    return Solved{{{"latency", plan->time},
+                   {"plans", plan->plans},
+                   {"plan", stages},
+                   {"crossings", plan->crossings},
+                   {"devices", plan->devices}},
                   std::move(picture)};
 }
 
@@ -505,6 +515,15 @@ Result<std::string> withNumber(std::string_view text, std::string_view key, doub
     }
     return fail(ErrorCode::Usage, fmt::format("the problem has no number '{}'", key),
                 keys.empty() ? "it has none" : "it has " + keys);
+}
+
+Result<InterOperatorProblem> interOperatorProblem(std::string_view text)
+{
+    if (programOf(text) != "alpa_inter")
+        return fail(ErrorCode::Usage, "only plans of alpa_inter are layouts", "omit --save-layout");
+    const Json json = readForeignJson<Json>(text);
+    Input in(json["input"]);
+    return readInterOperator(in);
 }
 
 Result<PlannerAnswer> solveProblem(std::string_view text, const Progress& progress)

@@ -8,6 +8,7 @@
 
 #include "schedules/base/progress.h"
 #include "schedules/base/result.h"
+#include "schedules/planner/inter_operator.h"
 #include "schedules/planner/pictures.h"
 
 namespace stagewright {
@@ -40,5 +41,8 @@ Result<std::string> withNumber(std::string_view problem, std::string_view key, d
 
 // Unreadable: not such a problem, with the place in it; Usage: numbers that a planner refuses; Cancelled.
 Result<PlannerAnswer> solveProblem(std::string_view text, const Progress& progress = {});
+
+// A problem of alpa_inter as a value. Usage: it is another one; else as solveProblem().
+Result<InterOperatorProblem> interOperatorProblem(std::string_view text);
 
 } // namespace stagewright

@@ -113,7 +113,46 @@ PYTHON
 run stagewright choose --cluster 16@h100 --model gpt3-13b --samples 64 --layout mixed.json --json -o mixed_costs.json
 expect_code 0
 expect_json 4 boundaries
+expect_that 'equal stages are beside it' test "$(json equal_stages schedule)" != null
 expect_that 'costs have the cards of hosts' grep -q '"cards"' mixed_costs.json
+
+# Alpa's plan is a layout: timed beside equal stages, and simulated
+run stagewright solve "$SOURCE/../data/planners/alpa_head_heavy.json" --save-layout alpa.json
+expect_code 0
+expect_err 'stagewright choose --layout alpa.json --model layers=5,hidden=…,heads=… --cluster 4@DEVICE:per-host=2'
+run stagewright choose --layout alpa.json --model layers=5,hidden=1024,heads=16 --cluster 4@a100:per-host=2 -o alpa_costs.json
+expect_code 0
+expect_out '^ +2 +2 +1  2 to 3 +2 +1'
+expect_out '^the best of equal stages, t[0-9]+ p[0-9]+ .*, with [a-z0-9-]+: .* a step'
+expect_err 'simulated only: stagewright simulate -s [a-z0-9-]+ -p 3 -m 32'
+command=$(sed -n 's/^simulated only: stagewright //p' err.txt)
+# shellcheck disable=SC2086
+run stagewright $command
+expect_code 0
+run stagewright solve --example comet --plot comet.svg --save-layout none.json
+expect_code 2
+expect_err 'only plans of alpa_inter are layouts'
+
+# a cluster's links and cards in a simulation: slow cards between hosts make it longer; costs have times, ranks a device each
+on() { run stagewright simulate -s 1f1b -p 4 -m 8 --costs analytic:gpt-6.2b@a100 --json "$@"; }
+on --cluster 4@a100
+expect_code 0
+near=$(json makespan)
+on --cluster 4@a100:per-host=2:between=1GB/s
+expect_err 'links of 4 × NVIDIA A100 .*, 2 a host: constants of Megatron-DeepSpeed'
+expect_that 'slow cards are counted' python3 -c 'import sys; assert float(sys.argv[2]) > 1.02 * float(sys.argv[1])' "$near" "$(json makespan)"
+run stagewright simulate -s 1f1b -p 4 -m 8 --costs analytic:gpt-6.2b@a100 --cluster 4@a100:per-host=2 -o cluster.stagewright
+expect_code 0
+run stagewright sql cluster.stagewright "SELECT count(*) > 0 AS cards FROM spans WHERE lane = 'card out'"
+expect_out '^1$|^ *1 *$'
+on --cluster 2@a100
+expect_code 2
+expect_err '4 ranks on 2 devices'
+on --cluster 4@a100 --link 5us
+expect_code 2
+run stagewright simulate -s 1f1b -p 4 -m 8 --cluster 4@a100
+expect_code 2
+expect_err '--cluster gives times, but the costs are in units'
 
 # constants of one's own machine from its runs; what is not 1F1B's step is left out
 record_lesson() { stagewright record -s "$1" -p 2 -m 4 --model layers=4,hidden=64,heads=4,seq=32 --steps 4 -o runs.stagewright; }

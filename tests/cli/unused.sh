@@ -58,6 +58,7 @@ tried --speed --speed 1,0.5
 tried --cut --cut 0,1
 tried --memory-limit --memory-limit 9
 tried --what-if --what-if 'F*0.5'
+tried --cluster --cluster 8@a100
 base=(simulate -s 1f1b -p 1 -m 4)
 tried --comm --comm 0.5
 tried --link --link 5us

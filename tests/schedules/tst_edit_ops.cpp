@@ -271,6 +271,33 @@ private slots:
         QVERIFY(!fillGap(schedule, costs, times, RowGap{}).has_value());
     }
 
+    // What an edit is timed by has the network cards: an op starts when its rank is free and its inputs have come over
+    // them, and an order that can't run counts them, too.
+    void editsCountNetworkCards()
+    {
+        const Schedule schedule = make("gpipe");
+        CostModel costs = CostModel::uniform(schedule);
+        for (StageMemory& memory : costs.memory) memory.boundary = 1'000'000;
+        for (int rank = 0; rank < schedule.ranks; ++rank) costs.links.cards.hosts.push_back(rank % 2);
+        costs.links.cards.link.bytesPerSecond = 1e8; // a message takes as long as a forward
+        CostModel apart = costs;
+        apart.links.cards.perHost = schedule.ranks;
+        const auto moved = moveOps(schedule, {find(schedule, "0F2")}, 1);
+        QVERIFY(moved.has_value());
+        const Schedule& order = moved->schedule;
+        const SimResult times = timesOf(order, costs);
+        QVERIFY(times.makespan > timesOf(order, apart).makespan); // ranks of a host queue on the one card
+        const std::vector<Nanos> arrivals = arrivalsOf(order, costs, times);
+        for (int r = 0; r < order.ranks; ++r)
+            for (std::size_t i = 0; i < order.order[static_cast<std::size_t>(r)].size(); ++i) {
+                const std::size_t id = times.indexOf(r, i);
+                QCOMPARE(times.start[id], std::max(arrivals[id], i > 0 ? times.end[id - 1] : 0));
+            }
+        Schedule broken = order; // a forward is missing
+        std::erase(broken.order[1], makeForward(1, 0));
+        QVERIFY(simulateRelaxed(broken, costs).makespan > simulateRelaxed(broken, apart).makespan);
+    }
+
     void snappingNeverBreaksAndClosesDelays()
     {
         for (const char* name : {"1f1b", "zb-h1", "interleaved-1f1b", "zbv", "chimera", "gpipe"}) {

@@ -5,6 +5,7 @@
 #include <map>
 #include <numeric>
 #include <random>
+#include <set>
 
 #include <QtTest/QtTest>
 #include <nlohmann/json.hpp>
@@ -18,6 +19,7 @@
 #include "schedules/layout/partition_bound.h"
 #include "schedules/library/registry.h"
 #include "schedules/planner/model_cuts.h"
+#include "schedules/planner/problem.h"
 #include "schedules/text/megatron.h"
 #include "tests/schedules/best_order.h"
 
@@ -851,6 +853,64 @@ private slots:
         near.stages[0].tensor = 4;
         for (const Resharding& boundary : reshardings(near, model, cluster, constants)) QCOMPARE(boundary.tasks, 0);
     }
+    // Ranks with a device each are linked as a way of as many stages is.
+    void ranksAreLinkedAsLayouts()
+    {
+        const auto model = *parseModelShape("gpt3-13b");
+        const auto cluster = *parseCluster("16@a100:cards=2");
+        const auto schedule = makeSchedule("1f1b", {16, 16});
+        const auto links = clusterLinks(*schedule, cluster, {});
+        QVERIFY(links.has_value());
+        Parallelism way;
+        way.pipeline = 16;
+        way.microbatches = 16;
+        Layout layout = layoutOf(model, way);
+        QVERIFY(*links == layoutLinks(*schedule, layout, model, cluster, {}));
+        QCOMPARE(links->cards.hosts[7], 0);
+        QCOMPARE(links->cards.hosts[8], 1);
+        QVERIFY(!clusterLinks(*schedule, *parseCluster("8@a100"), {}).has_value());
+        const auto eight = makeSchedule("1f1b", {8, 8});
+        QVERIFY(clusterLinks(*eight, cluster, {})->cards.hosts.empty()); // on one host
+    }
+
+    // Alpa's plans are layouts: their stages' layers and devices, placed with as few crossings as the plan says.
+    void plansOfAlpaAreLayouts()
+    {
+        int plans = 0;
+        for (const auto& [name, json] : casesOf("alpa")) {
+            const auto problem = interOperatorProblem(json.dump());
+            QVERIFY2(problem.has_value(), name.c_str());
+            const auto plan = planInterOperator(*problem);
+            QVERIFY(plan.has_value());
+            if (!*plan) continue;
+            const InterOperatorPlan& found = **plan;
+            const auto layout = layoutOfPlan(*problem, found);
+            QVERIFY2(layout.has_value(), name.c_str());
+            QCOMPARE(layout->layers(), problem->layers);
+            std::set<int> all;
+            int crossings = 0;
+            for (std::size_t k = 0; k < found.stages.size(); ++k) {
+                const LayoutStage& stage = layout->stages[k];
+                const Submesh& mesh = problem->submeshes[static_cast<std::size_t>(found.stages[k].submesh)];
+                QCOMPARE(static_cast<int>(stage.devices.size()), mesh.devices());
+                QCOMPARE(static_cast<int>(stage.layers.size()), found.stages[k].last - found.stages[k].first + 1);
+                std::set<int> hosts;
+                for (const int device : stage.devices) hosts.insert(device / problem->perHost);
+                QCOMPARE(static_cast<int>(hosts.size()), mesh.hosts);
+                all.insert(stage.devices.begin(), stage.devices.end());
+                if (k > 0 &&
+                    (hosts.size() > 1 || layout->stages[k - 1].devices.back() / problem->perHost != *hosts.begin()))
+                    ++crossings;
+            }
+            QCOMPARE(static_cast<int>(all.size()), problem->hosts * problem->perHost);
+            QCOMPARE(crossings, found.crossings);
+            QVERIFY2(parseLayout(toJson(*layout)).value() == *layout, name.c_str());
+            ++plans;
+        }
+        QVERIFY(plans > 3);
+        QVERIFY(!interOperatorProblem(R"({"program": "comet", "input": {}})").has_value());
+    }
+
     // The bound of a partition: layers are packed whole, behind the first messages.
     void boundsPackWholeLayers()
     {

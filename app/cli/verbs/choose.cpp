@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include "app/cli/command.h"
+#include "app/cli/options/cluster_option.h"
 #include "app/cli/options/files.h"
 #include "app/cli/progress_line.h"
 #include "app/cli/session.h"
@@ -38,26 +39,13 @@ struct LayoutChoice {
     std::string layout, savedLayout;
 };
 
-// A file, NAME.json and options, or a preset.
-Result<Cluster> clusterOf(std::string_view text)
-{
-    const auto [file, given] = keyValueOf(text, ':');
-    if (!file.ends_with(".json")) return parseCluster(text);
-    STAGEWRIGHT_TRY(const auto json, readFile(std::string(file)));
-    auto cluster = readCluster(json, given.value_or(""));
-    if (!cluster) return tl::unexpected(std::move(cluster.error()).with(std::string(file)));
-    return cluster;
-}
-
 Result<LayoutQuestion> questionOf(const LayoutChoice& options)
 {
     LayoutQuestion question;
     auto model = parseModelShape(options.model);
     if (!model) return tl::unexpected(std::move(model.error()).with("--model"));
-    auto cluster = clusterOf(options.cluster);
-    if (!cluster) return tl::unexpected(std::move(cluster.error()).with("--cluster"));
+    STAGEWRIGHT_TRY(question.cluster, clusterOf(options.cluster));
     question.model = *model;
-    question.cluster = *cluster;
     question.samples = options.samples;
     question.zero = options.zero;
     if (auto pinned = pin(options.pinned, question); !pinned)
@@ -249,6 +237,25 @@ Result<Layout> givenLayout(const LayoutChoice& options, const LayoutQuestion& qu
     return withLayers(layoutOf(question.model, way), megatron->layers());
 }
 
+// Of the first ways of equal stages for as many samples on the same cluster; none: none fits.
+std::optional<std::pair<Parallelism, LayoutStep>> bestOfEqualStages(LayoutQuestion question, const Layout& layout,
+                                                                    Session& session)
+{
+    constexpr std::size_t simulatedWays = 3;
+    question.samples = layout.samples * layout.microbatches;
+    question.tensor = question.pipeline = question.chunks = question.replicas = question.microbatch = 0;
+    question.kept.reset();
+    const auto answer = chooseLayout(question);
+    std::optional<std::pair<Parallelism, LayoutStep>> out;
+    if (!answer) return out;
+    const auto ways = answer->good().first(std::min(simulatedWays, answer->fitting));
+    const auto steps = simulateWays(question, ways, session.reporter("ways"));
+    session.progress().clear();
+    for (std::size_t i = 0; i < steps.size(); ++i)
+        if (steps[i] && (!out || steps[i]->seconds < out->second.seconds)) out = std::pair(ways[i].way, *steps[i]);
+    return out;
+}
+
 // What one layout takes, by stage and as a whole.
 Result<int> runLayout(const LayoutChoice& options, const LayoutQuestion& question, Session& session)
 {
@@ -265,6 +272,7 @@ Result<int> runLayout(const LayoutChoice& options, const LayoutQuestion& questio
     STAGEWRIGHT_TRY(const auto schedule,
                     makeSchedule(step->schedule, {layout.ranks, layout.microbatches, layout.chunks()}));
     const CostModel costs = layoutCosts(schedule, layout, question.model, question.cluster, question.constants);
+    const auto equal = bestOfEqualStages(question, layout, session);
     const auto right = Table::Align::Right;
     Table table({{"stage", right},
                  {"rank", right},
@@ -335,6 +343,10 @@ Result<int> runLayout(const LayoutChoice& options, const LayoutQuestion& questio
                         {"schedule", step->schedule},
                         {"step_s", step->seconds},
                         {"fits", step->fits},
+                        {"equal_stages", equal ? Json{{"way", toText(equal->first)},
+                                                      {"schedule", equal->second.schedule},
+                                                      {"step_s", equal->second.seconds}}
+                                               : Json(nullptr)},
                         {"stages", std::move(stages)},
                         {"boundaries", std::move(boundaries)},
                         {"ranks", std::move(ranks)}});
@@ -344,6 +356,9 @@ Result<int> runLayout(const LayoutChoice& options, const LayoutQuestion& questio
                             "--pipeline-model-parallel-layout '{}'\nTorchTitan: {}\n",
                             step->schedule, secondsText(step->seconds), secondsText(step->reduce + step->optimizer),
                             megatron, titanText));
+    if (equal)
+        session.out(fmt::format("the best of equal stages, {}, with {}: {} a step\n", toText(equal->first),
+                                equal->second.schedule, secondsText(equal->second.seconds)));
     STAGEWRIGHT_CHECK(saveLayout(options, layout, session));
     if (!options.output.empty()) {
         STAGEWRIGHT_CHECK(writeFileAtomically(options.output, writeCostsJson(costs)));
@@ -435,7 +450,7 @@ Command command_choose()
                        "network card, :cards=8 of a host; or a cluster's file, also what 'devices --json' or 'hosts "
                        "test --json' "
                        "printed, with :hosts=N [64@a100]")
-                .form("N@DEVICE|FILE.json[:KEY=VALUE…]");
+                .form(std::string(clusterForm));
             verb.value("--samples", &options->samples, "Samples of a step, over all replicas [64]")
                 .form("B")
                 .check(wholeNumber(1, 1'000'000));

@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "app/cli/command.h"
+#include "app/cli/options/cluster_option.h"
 #include "app/cli/options/memory_limit.h"
 #include "app/cli/options/setup_options.h"
 #include "app/cli/options/setup_sources.h"
@@ -19,6 +20,8 @@
 #include "app/cli/text/run_json.h"
 #include "schedules/base/text.h"
 #include "schedules/execute/simulate.h"
+#include "schedules/layout/choose.h"
+#include "schedules/layout/layout_links.h"
 #include "schedules/text/draw_text.h"
 #include "traces/report/run_document.h"
 #include "traces/report/table_document.h"
@@ -66,7 +69,29 @@ struct SimulateChoice {
     Setup setup;
     std::vector<std::string> whatIf;
     std::string output;
+    std::string cluster;
 };
+
+// The cluster's links and network cards, instead of the costs' links.
+Result<void> putOnCluster(const std::string& text, const Setup& setup, const Schedule& schedule, CostModel& costs,
+                          Session* session)
+{
+    if (text.empty()) return {};
+    if (setup.comm >= 0 || !setup.link.empty())
+        return fail(ErrorCode::Usage, "--cluster has the links: it can't be combined with --comm or --link",
+                    "leave them out");
+    if (costs.timeUnit != 1)
+        return fail(ErrorCode::Usage, "--cluster gives times, but the costs are in units",
+                    "use --costs analytic:MODEL@DEVICE, or measured costs (--costs-from FILE#RUN)");
+    STAGEWRIGHT_TRY(const auto cluster, clusterOf(text));
+    auto links = clusterLinks(schedule, cluster, {});
+    if (!links) return tl::unexpected(std::move(links.error()).with("--cluster"));
+    links->collectives = costs.links.collectives;
+    links->copies = costs.links.copies;
+    costs.links = std::move(*links);
+    if (session) session->note(fmt::format("links of {}: {}", toText(cluster), wordsOf(StepConstants{}, cluster)));
+    return {};
+}
 
 constexpr std::size_t mostCollectiveRows = 16;
 
@@ -108,17 +133,18 @@ Result<int> runSimulate(const SimulateChoice& options, Session& session)
                     fmt::format("--schedule: simulate takes one schedule, not {}", setup.schedules.size()),
                     "run it once for each; 'stagewright compare' compares stored runs");
     const SetupSources sources = sourcesOf(session);
-    STAGEWRIGHT_TRY(const auto prepared,
-                    prepare(setup.schedules.empty() ? "1f1b" : setup.schedules.front(), setup, sources));
+    STAGEWRIGHT_TRY(auto prepared, prepare(setup.schedules.empty() ? "1f1b" : setup.schedules.front(), setup, sources));
     if (!prepared.validation.valid()) return hung(prepared, session);
     const ReplicaLists& replicas = prepared.state;
     const LoweredChoice& chosen = prepared.lists;
+    STAGEWRIGHT_CHECK(putOnCluster(options.cluster, setup, chosen.schedule, prepared.costs, &session));
     const CostModel& costs = prepared.costs;
     const Schedule* schedule = &chosen.schedule;
     tellUnusedCosts(
         setup,
         [&](const Setup& other) -> Result<std::uint64_t> {
-            STAGEWRIGHT_TRY(const auto tried, costsOf(prepared.state, prepared.lists.schedule, other, sources));
+            STAGEWRIGHT_TRY(auto tried, costsOf(prepared.state, prepared.lists.schedule, other, sources));
+            STAGEWRIGHT_CHECK(putOnCluster(options.cluster, other, *schedule, tried, nullptr));
             return simulatedOutcome(*schedule, tried, chosen.channels);
         },
         schedule->opCount(), schedule->name, session);
@@ -202,6 +228,9 @@ Command command_simulate()
                                   "code 1 if it holds more; waits for one limit are shown separately",
                                   "X|SIZE[,…]"}});
                 addWhatIfOption(verb, options->whatIf);
+                verb.value("--cluster", &options->cluster,
+                           "Links and network cards of a cluster, a device for each rank; for costs with times")
+                    .form(std::string(clusterForm));
                 verb.value("-o,--output", &options->output, "Store it as a run in this file").form("FILE");
                 verb.notes("Examples: stagewright simulate -s zb-h1 -p 4 -m 8 --costs F=1,I=1,W=0.5 --comm 0.1\n"
                            "          stagewright simulate -s mine.csv --costs-from demo.stagewright#3");

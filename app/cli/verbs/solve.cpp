@@ -7,6 +7,7 @@
 #include "app/cli/text/json.h"
 #include "app/cli/text/table.h"
 #include "schedules/base/text.h"
+#include "schedules/layout/layout.h"
 #include "schedules/planner/problem.h"
 #include "traces/format/atomic_file.h"
 #include "traces/plot/plot_files.h"
@@ -16,7 +17,7 @@ namespace stagewright {
 namespace {
 
 struct SolveChoice {
-    std::string file, output, example, plot;
+    std::string file, output, example, plot, layout;
     std::vector<std::string> numbers; // KEY=VALUE
 };
 
@@ -33,6 +34,22 @@ Result<std::string> changed(std::string problem, const std::vector<std::string>&
         problem = std::move(*next);
     }
     return problem;
+}
+
+// Alpa's plan as a layout, for choose and what follows from it.
+Result<void> saveLayout(const std::string& text, const SolveChoice& options, Session& session)
+{
+    if (options.layout.empty()) return {};
+    STAGEWRIGHT_TRY(const auto problem, interOperatorProblem(text));
+    STAGEWRIGHT_TRY(const auto plan, planInterOperator(problem, session.reporter("plans")));
+    session.progress().clear();
+    if (!plan) return {};
+    STAGEWRIGHT_TRY(const auto layout, layoutOfPlan(problem, *plan));
+    STAGEWRIGHT_CHECK(writeFileAtomically(options.layout, toJson(layout)));
+    session.note(fmt::format("the plan for a model, beside equal stages: stagewright choose --layout {} --model "
+                             "layers={},hidden=…,heads=… --cluster {}@DEVICE:per-host={}",
+                             options.layout, problem.layers, problem.hosts * problem.perHost, problem.perHost));
+    return {};
 }
 
 Result<int> solveText(const std::string& problem, const std::string& name, const SolveChoice& options, Session& session)
@@ -58,7 +75,10 @@ Result<int> solveText(const std::string& problem, const std::string& name, const
         STAGEWRIGHT_CHECK(writeFileAtomically(options.plot, text));
         session.note(fmt::format("the plot is written to {}", options.plot));
     }
-    if (answer->fits) return ExitDone;
+    if (answer->fits) {
+        STAGEWRIGHT_CHECK(saveLayout(problem, options, session));
+        return ExitDone;
+    }
     session.unmet(fmt::format("{}: no plan fits", name));
     return ExitDoesNotHold;
 }
@@ -114,6 +134,10 @@ Command command_solve()
             verb.value("--plot", &options->plot,
                        "Draw the plan, by the suffix of the name: .svg, its points as .csv, for papers as .tex (TikZ)")
                 .form("FILE")
+                .replaces();
+            verb.value("--save-layout", &options->layout,
+                       "Write a plan of alpa_inter as a layout, for 'choose --layout'")
+                .form("FILE.json")
                 .replaces();
             verb.notes("docs/planners.md has the form of every problem and answer. Each answer is the optimum.\n"
                        "Examples: stagewright solve alpa.json --plot stages.svg\n"
