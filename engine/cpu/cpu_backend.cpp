@@ -11,6 +11,7 @@
 #include "engine/cpu/cpu_math.h"
 #include "engine/cpu/gemm.h"
 #include "engine/cpu/kernels.h"
+#include "engine/cpu/openblas.h"
 #include "engine/cpu/processor.h"
 #include "engine/device/backend.h"
 #include "engine/device/backends.h"
@@ -84,6 +85,7 @@ public:
         Capabilities can;
         can.layout = traits().layout(m_precision);
         can.sharesState = true;
+        can.dense = m_bf16 == nullptr && cpu::openBlasDense() != nullptr;
         can.comparable = m_bf16 != nullptr; // in fp32 it is what others are compared with
         return can;
     }

@@ -1,6 +1,7 @@
 #include "engine/cpu/cpu_math.h"
 
 #include "engine/cpu/attention.h"
+#include "engine/cpu/openblas.h"
 #include "engine/cpu/shared_math.h"
 
 namespace stagewright::cpu {
@@ -17,6 +18,7 @@ public:
     explicit CpuMath(const Gemm& gemm) : m_gemm(gemm) {}
 
     int elementBytes() const override { return sizeof(float); }
+    const DenseMath* dense() const override { return openBlasDense(); }
 
     void layerNorm(int rows, int width, Elements x, ConstElements bias, ConstElements gamma, ConstElements beta,
                    Elements normal, float* deviation, Elements out) override

@@ -31,6 +31,12 @@ using Sgemm = void (*)(Order order, Transpose transposeA, Transpose transposeB, 
                        float alpha, const float* a, int aStride, const float* b, int bStride, float beta, float* c,
                        int cStride);
 
+using Dgemm = void (*)(Order order, Transpose transposeA, Transpose transposeB, int rows, int columns, int depth,
+                       double alpha, const double* a, int aStride, const double* b, int bStride, double beta, double* c,
+                       int cStride);
+// LAPACK's Cholesky factor and the inverse by it: of Fortran, so that "L" is the upper half of a row-major matrix.
+using Cholesky = void (*)(const char* half, const int* size, double* matrix, const int* stride, int* problem);
+
 constexpr std::size_t libraryBytes = std::size_t{48} << 20; // mapped, with the libraries it needs
 constexpr std::size_t bufferBytes = std::size_t{128} << 20; // mapped for each call under way, on x86-64
 constexpr std::size_t spareBytes = std::size_t{8} << 20;
@@ -67,6 +73,9 @@ constexpr std::string_view raiseLimit = "raise the limit (ulimit -v unlimited)";
 // Null members: not to be used, for `problem`.
 struct Library {
     Sgemm sgemm = nullptr;
+    Dgemm dgemm = nullptr;
+    Cholesky factorise = nullptr;
+    Cholesky invert = nullptr;
     char* (*config)() = nullptr;
     char* (*coreName)() = nullptr;
     int (*parallel)() = nullptr;
@@ -105,6 +114,9 @@ struct Library {
             function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(::dlsym(library, name));
         };
         take(sgemm, "cblas_sgemm");
+        take(dgemm, "cblas_dgemm");
+        take(factorise, "dpotrf_");
+        take(invert, "dpotri_");
         take(config, "openblas_get_config");
         take(coreName, "openblas_get_corename");
         take(parallel, "openblas_get_parallel");
@@ -170,7 +182,6 @@ public:
                         depth, alpha, a.data, a.stride, b.data, b.stride, beta, c, cStride);
     }
 
-private:
     // OpenBLAS built without threads has no locks either: two threads that call at once may be handed the same scratch
     // buffer and get wrong products. Where that flavour is loaded, calls take turns.
     std::unique_lock<std::mutex> turn() const
@@ -178,6 +189,7 @@ private:
         return m_serial ? std::unique_lock(m_turns) : std::unique_lock<std::mutex>();
     }
 
+private:
     const Library& m_library = library();
     const bool m_serial = m_library.parallel != nullptr && m_library.parallel() == 0;
     mutable std::mutex m_turns;
@@ -185,12 +197,48 @@ private:
     mutable int m_reserved = 0; // buffers that it has for certain
 };
 
-} // namespace
-
-const Gemm* openBlas()
+const OpenBlas& gemmOfOpenBlas()
 {
     static const OpenBlas gemm;
-    return gemm.usable() ? &gemm : nullptr;
+    return gemm;
+}
+
+class OpenBlasDense final : public layers::DenseMath {
+public:
+    bool usable() const
+    {
+        return m_library.dgemm != nullptr && m_library.factorise != nullptr && m_library.invert != nullptr;
+    }
+    bool invert(int size, double* matrix) const override
+    {
+        const auto own = gemmOfOpenBlas().turn();
+        int problem = 0;
+        m_library.factorise("L", &size, matrix, &size, &problem);
+        if (problem == 0) m_library.invert("L", &size, matrix, &size, &problem);
+        if (problem != 0) return false;
+        const auto n = static_cast<std::size_t>(size);
+        for (std::size_t i = 0; i < n; ++i)
+            for (std::size_t k = 0; k < i; ++k) matrix[i * n + k] = matrix[k * n + i];
+        return true;
+    }
+    void times(int rows, int columns, int depth, const double* a, const double* b, double* c) const override
+    {
+        const auto own = gemmOfOpenBlas().turn();
+        m_library.dgemm(RowMajor, Plain, Plain, rows, columns, depth, 1, a, depth, b, columns, 0, c, columns);
+    }
+
+private:
+    const Library& m_library = library();
+};
+
+} // namespace
+
+const Gemm* openBlas() { return gemmOfOpenBlas().usable() ? &gemmOfOpenBlas() : nullptr; }
+
+const layers::DenseMath* openBlasDense()
+{
+    static const OpenBlasDense dense;
+    return dense.usable() ? &dense : nullptr;
 }
 
 Error openBlasMissing() { return Error(library().problem).with("OpenBLAS can't be loaded"); }

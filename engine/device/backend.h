@@ -35,6 +35,7 @@ struct Capabilities {
     StageLayout layout;       // of what stages keep here; its elements are those of messages too
     bool sharesState = false; // ranks can share a stage's state
     int sharedTensor = 1;     // elements of which each tensor of shared state has a multiple
+    bool dense = false;       // its arithmetic has LayerMath::dense()
     bool comparable = false;  // its arithmetic can be compared with the CPU's in fp32
     // connections between devices that sum up; null: none; valid as long as the backend
     const CollectiveSource* collectives = nullptr;

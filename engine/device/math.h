@@ -83,6 +83,16 @@ struct SgdStep {
     float gradientScale;
 };
 
+// Dense matrices of doubles on the host, row-major, without strides.
+class DenseMath {
+public:
+    virtual ~DenseMath() = default;
+    // A symmetric positive definite one, in place, by its Cholesky factor; false: it is not.
+    virtual bool invert(int size, double* matrix) const = 0;
+    // c (rows, columns) = a (rows, depth) · b (depth, columns)
+    virtual void times(int rows, int columns, int depth, const double* a, const double* b, double* c) const = 0;
+};
+
 class LayerMath {
 public:
     virtual ~LayerMath() = default;
@@ -172,6 +182,8 @@ public:
     virtual void predict(std::size_t count, const float* value, const float* moment1, const float* moment2, float reach,
                          const AdamWStep& step, Elements out) = 0;
     virtual void toElements(std::size_t count, const float* value, Elements elements) = 0;
+    // Where its elements are floats of the host; null: it has none.
+    virtual const DenseMath* dense() const { return nullptr; }
 };
 
 } // namespace stagewright::layers

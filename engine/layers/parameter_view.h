@@ -10,6 +10,7 @@ namespace stagewright {
 enum class OptimizerKind {
     AdamW,
     Sgd,
+    Kfac,
 };
 struct OptimizerConfig {
     OptimizerKind kind = OptimizerKind::AdamW;
@@ -20,7 +21,12 @@ struct OptimizerConfig {
     double epsilon = 1e-8;
     double weightDecay = 0.1; // matrices only
     double momentum = 0.0;    // Sgd
-    double clipNorm = 1.0;    // global gradient norm; 0: no clipping
+    // Kfac (kfac.h)
+    double factorDecay = 0.95;
+    double damping = 0.001;
+    double klClip = 0.001;
+    int refresh = 1;       // factors and inverses are of every so many-th step
+    double clipNorm = 1.0; // global gradient norm; 0: no clipping
 };
 
 // A named parameter tensor of a stage, with its gradient accumulator. Views live as long as the StageModel.

@@ -343,7 +343,10 @@ void ParameterSet::stepOn(const OptimizerConfig& config, int step, float gradien
 
 void ParameterSet::step(const OptimizerConfig& config, int step, float gradientScale)
 {
-    stepIn(config, step, gradientScale, {});
+    if (config.kind == OptimizerKind::Kfac)
+        stepByFactors(config, step, gradientScale);
+    else
+        stepIn(config, step, gradientScale, {});
     if (m_shared) m_shared->refreshOwn();
 }
 
@@ -366,6 +369,107 @@ void ParameterSet::undoStep(const OptimizerConfig& config, int step, float gradi
     for (Parameter& p : m_parameters)
         for (const Buffer* moment : {&p.moment1, &p.moment2})
             if (*moment) m_allocator.memory().clear(moment->data(), moment->size() * sizeof(float));
+}
+
+void ParameterSet::addProduct(Parameter& weight, Parameter& bias)
+{
+    if (m_optimizer.kind != OptimizerKind::Kfac || tensorOf(weight).count == 0 || tensorOf(bias).count == 0) return;
+    const int outputs = weight.shape[0], inputs = weight.shape[1];
+    const std::size_t doubles = KroneckerFactors::stateSize(inputs, outputs);
+    Buffer state = m_allocator.take(2 * doubles, {MemoryCategory::Optimizer, static_cast<std::uint16_t>(m_stage), -1});
+    const KroneckerFactors factors(inputs, outputs, {reinterpret_cast<double*>(state.data()), doubles});
+    Product& added = m_products.emplace_back(
+        Product{weight, bias, std::move(state), factors, FactorSums(inputs, outputs, m_stage, m_allocator)});
+    weight.factors = &added.sums;
+}
+
+TensorStep ParameterSet::tensorOf(const Parameter& p) const
+{
+    if (!m_shared)
+        return {static_cast<std::size_t>(p.count),
+                p.value.data(),
+                p.gradient.data(),
+                p.moment1.data(),
+                p.moment2.data(),
+                elementsIn(p.elements)};
+    for (const SharedState::Own& own : m_shared->stepped()) {
+        if (own.begin > p.offset || own.end < p.offset + p.count) continue;
+        const std::int64_t inside = p.offset - own.begin;
+        float* moment = m_shared->moment(0);
+        auto* elements = static_cast<char*>(m_shared->elementsFor(own));
+        if (elements != nullptr) elements += inside * m_math.elementBytes();
+        return {static_cast<std::size_t>(p.count),
+                m_shared->stepsOn(own) + inside,
+                m_shared->sums(own) + inside,
+                moment != nullptr ? moment + own.offset + inside : nullptr,
+                nullptr,
+                {elements}};
+    }
+    return {};
+}
+
+// Sgd, whose gradients of products are preconditioned first.
+void ParameterSet::stepByFactors(const OptimizerConfig& config, int step, float gradientScale)
+{
+    checkOptimizer(config);
+    const DenseMath* math = m_math.dense();
+    if (math == nullptr) throw std::invalid_argument("K-FAC needs LAPACK, which OpenBLAS has, and floats on the host");
+    const float rate = learningRate(config, step);
+    std::vector<TensorStep> preconditioned[2], others[2]; // with weight decay, and without
+    std::vector<Buffer> updates;
+    const auto borrow = [this](std::size_t doubles) { return m_allocator.take(2 * doubles, workspaceTag(m_stage)); };
+    const auto doublesIn = [](const Buffer& buffer) {
+        return std::span<double>(reinterpret_cast<double*>(buffer.data()), buffer.size() / 2);
+    };
+    for (Product& product : m_products) {
+        const auto width = static_cast<std::size_t>(product.factors.width());
+        const auto outputs = static_cast<std::size_t>(product.factors.outputs());
+        if (!product.sums.empty()) {
+            const Buffer a = borrow(width * width), g = borrow(outputs * outputs);
+            product.sums.take(doublesIn(a), doublesIn(g));
+            product.factors.average(doublesIn(a), doublesIn(g), config.factorDecay);
+            if (!product.factors.invert(config.damping, *math))
+                throw std::runtime_error(product.weight.name + ": its factors can't be inverted: their numbers are not "
+                                                               "finite; lower the learning rate");
+        }
+        product.sums.wanted = step % std::max(1, config.refresh) == 0;
+        TensorStep weight = tensorOf(product.weight), bias = tensorOf(product.bias);
+        const Buffer gradient = borrow(outputs * width), update = borrow(outputs * width),
+                     scratch = borrow(outputs * width);
+        const std::span<double> from = doublesIn(gradient), to = doublesIn(update);
+        for (std::size_t i = 0; i < outputs; ++i) {
+            for (std::size_t k = 0; k + 1 < width; ++k)
+                from[i * width + k] = static_cast<double>(weight.gradient[i * (width - 1) + k] * gradientScale);
+            from[(i + 1) * width - 1] = static_cast<double>(bias.gradient[i] * gradientScale);
+        }
+        product.factors.precondition(from, to, doublesIn(scratch), *math);
+        const double clip = clipOf(from, to, static_cast<double>(rate), config.klClip);
+        const Buffer& steps = updates.emplace_back(m_allocator.take(weight.count + bias.count, workspaceTag(m_stage)));
+        float* out = steps.data();
+        for (std::size_t i = 0; i < outputs; ++i) {
+            for (std::size_t k = 0; k + 1 < width; ++k)
+                out[i * (width - 1) + k] = static_cast<float>(clip * to[i * width + k]);
+            out[weight.count + i] = static_cast<float>(clip * to[(i + 1) * width - 1]);
+        }
+        weight.gradient = out;
+        bias.gradient = out + weight.count;
+        preconditioned[0].push_back(weight);
+        preconditioned[1].push_back(bias);
+    }
+    const auto isOfProduct = [this](const Parameter& p) {
+        return std::any_of(m_products.begin(), m_products.end(),
+                           [&p](const Product& product) { return &product.weight == &p || &product.bias == &p; });
+    };
+    for (const Parameter& p : m_parameters)
+        if (const TensorStep own = tensorOf(p); own.count > 0 && !isOfProduct(p))
+            others[isMatrix(p) ? 0 : 1].push_back(own);
+    for (const int decays : {0, 1}) {
+        SgdStep sgd{rate, static_cast<float>(config.momentum),
+                    decays == 0 ? static_cast<float>(config.weightDecay) : 0.0F, 1.0F};
+        m_math.sgd(preconditioned[decays], sgd);
+        sgd.gradientScale = gradientScale;
+        m_math.sgd(others[decays], sgd);
+    }
 }
 
 ParameterSet::Version& ParameterSet::version(int number)

@@ -15,6 +15,7 @@
 
 #include "engine/device/math.h"
 #include "engine/device/shared_state.h"
+#include "engine/layers/kfac.h"
 #include "engine/layers/parameter_view.h"
 #include "engine/layers/state_part.h"
 
@@ -33,6 +34,7 @@ struct Parameter {
     // there or, of value, only a part of the fp32 weights is this rank's.
     std::int64_t offset = 0;
     std::int64_t count = 0;
+    FactorSums* factors = nullptr; // of a product's weight that K-FAC preconditions here; null: none
 };
 
 // Normal deviates of a seed and a name: element i is a pure function of (seed, name, i), exact integer arithmetic until
@@ -50,6 +52,9 @@ public:
     // References stay valid. Gradients and optimizer state start at zero.
     Parameter& addNormal(std::string name, std::vector<int> shape, float deviation);
     Parameter& addConstant(std::string name, std::vector<int> shape, float value);
+
+    // A linear layer, once both are added: of it K-FAC has factors, where the rank steps it.
+    void addProduct(Parameter& weight, Parameter& bias);
 
     SharedState* shared() { return m_shared.get(); }
     void gatherWeights();  // room for all; views follow
@@ -115,6 +120,9 @@ private:
     void eachOwned(const Range& range, Visit&& visit) const;
     template <typename Step>
     void onOwned(bool decays, const Range& range, Step&& step);
+    // Of one parameter that this rank steps as a whole; count 0: it does not.
+    TensorStep tensorOf(const Parameter& parameter) const;
+    void stepByFactors(const OptimizerConfig& config, int step, float gradientScale);
     Version& version(int number);
     Version& storedVersion(int number, const char* what);
 
@@ -132,6 +140,14 @@ private:
         std::vector<float> gradient;
     };
     std::vector<Mirror> m_mirrors;
+    struct Product {
+        Parameter& weight;
+        Parameter& bias;
+        Buffer state; // doubles
+        KroneckerFactors factors;
+        FactorSums sums;
+    };
+    std::deque<Product> m_products;
     std::map<int, Version> m_versions;
     int m_used = -1;
 };

@@ -55,7 +55,12 @@ SavedFacts lastingFacts(const Schedule& schedule, const TrainingOptions& options
     facts.emplace_back("sampling", "by sample"); // not by microbatch, as before
     facts.emplace_back("seed", fmt::format("{}", options.seed));
     facts.emplace_back("optimizer",
-                       optimizer.kind == OptimizerKind::AdamW
+                       optimizer.kind == OptimizerKind::Kfac
+                           ? fmt::format("kfac, learning rate {}, momentum {}, weight decay {}, damping {}, decay of "
+                                         "factors {}, clip of a product {}, refreshed every {} steps",
+                                         optimizer.learningRate, optimizer.momentum, optimizer.weightDecay,
+                                         optimizer.damping, optimizer.factorDecay, optimizer.klClip, optimizer.refresh)
+                       : optimizer.kind == OptimizerKind::AdamW
                            ? fmt::format("adamw, learning rate {}, beta {} {}, epsilon {}, weight decay {}",
                                          optimizer.learningRate, optimizer.beta1, optimizer.beta2, optimizer.epsilon,
                                          optimizer.weightDecay)

@@ -129,4 +129,39 @@ Result<void> checkSharing(const Schedule& schedule, const ExecutionPlan& plan, c
     return {};
 }
 
+Result<void> checkFactors(const Schedule& schedule, const ExecutionPlan& plan, const TrainingOptions& options,
+                          const Capabilities& device)
+{
+    if (options.optimizer.kind != OptimizerKind::Kfac) return {};
+    const auto refused = [](std::string what, std::string remedy) {
+        return fail(ErrorCode::Usage, "K-FAC: " + what, std::move(remedy));
+    };
+    if (!device.dense)
+        return refused("it needs LAPACK, which OpenBLAS has, and fp32 on the processor",
+                       "use --backend cpu without --precision bf16; apt-get install libopenblas0-pthread");
+    if (schedule.weights != WeightRule::Synchronous)
+        return refused(fmt::format("the weights of {} are {}", schedule.name, toText(schedule.weights)),
+                       "take a synchronous schedule, or --optimizer adamw");
+    if (options.resume)
+        return refused("a checkpoint does not have its factors", "train without --resume, or with --optimizer adamw");
+    if (!plan.shared) {
+        if (plan.steps)
+            return refused("optimizer ops in the lists step before the norm is known, and its steps can't be undone",
+                           "take the OPT ops out, or --optimizer sgd");
+        if (schedule.placement.hasCopies())
+            return refused("copies of a stage would each have factors of their own samples, and part",
+                           "share it with --shard optimizer:by=layer, or take a schedule without copies");
+        return {};
+    }
+    if (options.sharding.level == ShardLevel::None || options.sharding.by != ShardBy::Layer)
+        return refused("a layer needs one owner among the replicas, who has its factors",
+                       "give --shard optimizer:by=layer");
+    const bool arrives =
+        std::any_of(plan.ranks.begin(), plan.ranks.end(), [](const RankPlan& ranked) { return ranked.stepsOnArrival; });
+    if (arrives || options.sharding.bucket > 0)
+        return refused("its steps can't be undone, nor be of a part of a layer",
+                       "leave :stepped and :bucket out of --reduce");
+    return {};
+}
+
 } // namespace stagewright

@@ -16,4 +16,9 @@ Result<void> checkCuts(const Schedule& schedule, const ExecutionPlan& plan, cons
 // that stay whole.
 Result<void> checkSharing(const Schedule& schedule, const ExecutionPlan& plan, const TrainingOptions& options);
 
+// Usage, where K-FAC can't step: a device without LAPACK, stages whose factors would be of several ranks, steps without
+// a barrier, checkpoints.
+Result<void> checkFactors(const Schedule& schedule, const ExecutionPlan& plan, const TrainingOptions& options,
+                          const Capabilities& device);
+
 } // namespace stagewright

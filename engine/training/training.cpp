@@ -139,6 +139,7 @@ Result<std::unique_ptr<Training>> makeTraining(const std::shared_ptr<const Check
                     "give one for each rank");
     STAGEWRIGHT_CHECK(checkSharing(schedule, plan, options));
     STAGEWRIGHT_CHECK(checkCuts(schedule, plan, options, slices));
+    STAGEWRIGHT_CHECK(checkFactors(schedule, plan, options, backend->capabilities()));
     STAGEWRIGHT_CHECK(checkResume(schedule, options));
     std::vector<char> known(slices.size(), 0); // sharded weights: of all copies together as much as of one
     for (int rank = 0; rank < schedule.ranks; ++rank) {

@@ -49,8 +49,8 @@ std::optional<ConfiguredModel> configuredModel(const std::vector<std::pair<std::
         if (key == "backend") out.backend = value;
         for (const Precision precision : {Precision::Fp32, Precision::Tf32, Precision::Bf16})
             if (key == "precision" && value == toText(precision)) out.precision = precision;
-        if (key == "optimizer" && value.starts_with("sgd")) {
-            out.optimizer.kind = OptimizerKind::Sgd;
+        if (key == "optimizer" && (value.starts_with("sgd") || value.starts_with("kfac"))) {
+            out.optimizer.kind = value.starts_with("sgd") ? OptimizerKind::Sgd : OptimizerKind::Kfac;
             out.optimizer.momentum = value.find("momentum 0,") == std::string::npos ? 0.9 : 0.0; // whether there is any
         }
     }

@@ -26,7 +26,7 @@ void ScheduleChecker::checkStageOps()
 {
     bool any = schedule.weights != WeightRule::Synchronous;
     for (const auto& ops : schedule.order)
-        for (const Op& op : ops) any = any || isStageOp(op.kind) || isCollective(op.kind);
+        for (const Op& op : ops) any = any || isStageOp(op.kind) || isCollective(op.kind) || isInPieces(op.kind);
     if (!any) return;
 
     const bool synchronous = schedule.weights == WeightRule::Synchronous;
@@ -41,7 +41,7 @@ void ScheduleChecker::checkStageOps()
             if (makesWeightGradient(ops[i].kind)) stages[ops[i].stage].lastGradient = i;
         for (std::size_t i = 0; i < ops.size(); ++i) {
             const Op& op = ops[i];
-            if (!isStageOp(op.kind) && !isCollective(op.kind)) continue;
+            if (!isStageOp(op.kind) && !isCollective(op.kind) && !isInPieces(op.kind)) continue;
             StageOps& stage = stages[op.stage];
             const std::string_view title = ruleOf(op.kind).title;
             if (!stage.held) {

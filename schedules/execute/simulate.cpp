@@ -223,7 +223,7 @@ SimFigures figuresOf(const Schedule& schedule, const SimResult& result)
     for (std::size_t r = 0; r < schedule.order.size() && begin >= 0; ++r)
         for (std::size_t i = 0; i < schedule.order[r].size(); ++i) {
             const OpKind kind = schedule.order[r][i].kind;
-            if (!isOptimizer(kind) && !isCollective(kind)) continue;
+            if (!isOptimizer(kind) && !isCollective(kind) && !fillsGaps(kind)) continue;
             const std::size_t id = result.offsets[r] + i;
             stepBegin = std::min(stepBegin, result.start[id]);
             stepEnd = std::max(stepEnd, result.end[id]);

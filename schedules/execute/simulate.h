@@ -31,7 +31,7 @@ std::vector<Bytes> activationPeaks(const Schedule& schedule, const CostModel& co
 // Headline figures; the formulas are in docs/numbers.md.
 struct SimFigures {
     Nanos makespan = 0;        // of the window, from the first busy start to the last busy end
-    Nanos step = 0;            // the whole step: with gathers, reductions and optimizers before and behind it
+    Nanos step = 0;            // the whole step: with gathers, reductions, optimizers, fillers before and behind it
     Nanos busy = 0;            // F, B, I, W, R over all ranks
     double bubbleFraction = 0; // idle / (ranks × window); optimizers and collectives on compute lanes are not idle
     double bubbleRateSpan = 0; // 1 − ideal / span, ideal = busy of the rank with the longest span

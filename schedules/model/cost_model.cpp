@@ -92,6 +92,12 @@ CostModel CostModel::uniform(const Schedule& schedule, const UnitCosts& costs)
         model.setDuration(OpKind::Optimizer, s, nanos(costs.optimizer));
         if (costs.copy > 0)
             for (const OpKind kind : {OpKind::Offload, OpKind::Reload}) model.setDuration(kind, s, nanos(costs.copy));
+        const auto sometimes = [&](OpKind kind, double units) {
+            if (units > 0) model.setDuration(kind, s, nanos(units));
+        };
+        sometimes(OpKind::FactorA, costs.factorA);
+        sometimes(OpKind::FactorG, costs.factorG);
+        sometimes(OpKind::Invert, costs.invert / std::max(1, costs.pieces));
         StageMemory& memory = model.memory[static_cast<std::size_t>(s)];
         memory.activation = std::llround(part * activationShare);
         memory.freedAtInput = std::llround(costs.freedAtInput * static_cast<double>(memory.activation));
@@ -102,6 +108,9 @@ CostModel CostModel::uniform(const Schedule& schedule, const UnitCosts& costs)
     if (costs.backward >= 0) model.origin += fmt::format(", B={}", costs.backward);
     if (costs.optimizer > 0) model.origin += fmt::format(", OPT={}", costs.optimizer);
     if (costs.copy > 0) model.origin += fmt::format(", copy={}", costs.copy);
+    if (costs.factorA > 0) model.origin += fmt::format(", A={}", costs.factorA);
+    if (costs.factorG > 0) model.origin += fmt::format(", G={}", costs.factorG);
+    if (costs.invert > 0) model.origin += fmt::format(", INVERT={}", costs.invert);
     if (costs.latency > 0) model.origin += fmt::format(", latency={}", costs.latency);
     if (costs.freedAtInput > 0) model.origin += fmt::format(", freed at I={}", costs.freedAtInput);
     return model;
@@ -110,6 +119,7 @@ CostModel CostModel::uniform(const Schedule& schedule, const UnitCosts& costs)
 Nanos CostModel::duration(const Op& op, int rank) const
 {
     if (isDelay(op.kind)) return op.delay;
+    if (isInPieces(op.kind)) return duration(op.kind, op.stage, rank);
     Nanos whole = 0;
     if (const auto own = m_ofMicrobatch.find({op.kind, op.stage}); own != m_ofMicrobatch.end() && op.microbatch >= 0) {
         const Nanos usual = duration(op.kind, op.stage, rank);

@@ -141,6 +141,10 @@ public:
         double latency = 0;      // per cross-rank edge
         double freedAtInput = 0; // fraction of an activation that I frees, 0 … 1
         double copy = 0;         // an OFFLOAD or RELOAD of one activation
+        double factorA = 0;      // K-FAC's factors of a microbatch's inputs, and of its gradients
+        double factorG = 0;
+        double invert = 0; // all pieces of an inversion together
+        int pieces = 1;    // of it
     };
     static CostModel uniform(const Schedule& schedule, const UnitCosts& costs);
     static CostModel uniform(const Schedule& schedule) { return uniform(schedule, UnitCosts()); }

@@ -93,6 +93,7 @@ enum class SliceOrder : std::uint8_t {
 enum class Until : std::uint8_t {
     Needed,   // an op of its microbatch needs what it makes
     StageOps, // none does: until an op of its stage that comes behind gradients, else the step's end
+    Steps,    // no op of its step does: into a gap of this step or of a later one
 };
 
 // A short list in a row of the table.
@@ -149,6 +150,7 @@ struct KindTraits {
     StateWork state = StateWork::None;
     bool takesMicrobatch = false;     // also slices, halves and several microbatches in one op
     bool mayTakeMicrobatch = false;   // of a stage as a whole, or of the microbatches that it names: collectives
+    bool inPieces = false;            // of a stage as a whole, cut into pieces, of which Op::slice is one
     bool needsWeights = false;        // must have all weights of its stage: sharded ones are gathered before it
     bool busy = false;                // counts as busy time: F, B, I, W, R
     bool computeOnly = false;         // allowed in PyTorch's compute-only form (or ours: R and delays)
@@ -243,6 +245,9 @@ inline bool endsActivation(OpKind kind)
 inline bool settles(OpKind kind) { return ruleOf(kind).settles; }
 // Reduction of a stage's gradients over its copies, or the optimizer: may be in any list.
 inline bool isStageOp(OpKind kind) { return ruleOf(kind).behind != Behind::Nothing; }
+// Work that fills gaps, of this step or of a later one.
+inline bool fillsGaps(OpKind kind) { return ruleOf(kind).deferrable == Until::Steps; }
+inline bool isInPieces(OpKind kind) { return ruleOf(kind).inPieces; }
 inline bool isDeferrable(OpKind kind) { return ruleOf(kind).deferrable != Until::Needed; }
 // Whether this op names microbatches: of a collective only where it is of one, or of some.
 inline bool hasMicrobatch(const Op& op)

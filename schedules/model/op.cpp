@@ -54,9 +54,9 @@ struct OpReader {
         for (const KindTraits& rule : allKinds())
             if (rule.text == word) return rule.kind;
         if (word.empty()) return tl::unexpected(error("a kind (F, B, I, W …)"));
-        return tl::unexpected(Error{ErrorCode::Unreadable,
-                                    fmt::format("op '{}': unknown kind '{}' at character {}", text, word, begin + 1),
-                                    "kinds are F, B, I, W, R, OPT, FILLER and the communication kinds"});
+        return tl::unexpected(Error{
+            ErrorCode::Unreadable, fmt::format("op '{}': unknown kind '{}' at character {}", text, word, begin + 1),
+            "kinds are F, B, I, W, R, OPT, FILLER, FACTOR_A, FACTOR_G, INVERT and the communication kinds"});
     }
 };
 
@@ -70,6 +70,7 @@ std::string toText(const Op& op)
         out += std::to_string(op.delay);
         return out;
     }
+    if (rule.inPieces) return out + fmt::format(".{}", op.slice);
     if (!hasMicrobatch(op)) return out;
     out += std::to_string(op.microbatch);
     if (op.count > 1) out += fmt::format("-{}", op.microbatch + op.count - 1);
@@ -88,6 +89,10 @@ Result<Op> parseOp(std::string_view text)
     if (isDelay(op.kind)) {
         STAGEWRIGHT_TRY(const auto delay, in.number("delay in ns", std::numeric_limits<std::uint32_t>::max()));
         op.delay = static_cast<std::uint32_t>(delay);
+    } else if (isInPieces(op.kind)) {
+        if (!in.next('.')) return tl::unexpected(in.error("a piece (.0, .1 …)"));
+        STAGEWRIGHT_TRY(const auto piece, in.number("piece", std::numeric_limits<std::int16_t>::max()));
+        op.slice = static_cast<std::int16_t>(piece);
     } else if (ruleOf(op.kind).takesMicrobatch || (ruleOf(op.kind).mayTakeMicrobatch && !in.done())) {
         STAGEWRIGHT_TRY(const auto first, in.number("microbatch", largestMicrobatch));
         op.microbatch = static_cast<std::int32_t>(first);

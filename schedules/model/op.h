@@ -9,6 +9,7 @@
 //   1UNSHARD3 1RESHARD3 2REDUCE_GRAD3             the same for one microbatch
 //   0SEND_F1 1RECV_F1 3SEND_B0 2RECV_B0           the stage named is the sending / the receiving one
 //   0FILLER5000  an intended delay of 5,000 ns (stage: any stage of the rank)
+//   1FACTOR_A3 1FACTOR_G3 1INVERT.2               K-FAC's factors of a microbatch; the third piece of their inversion
 //
 // Zero-bubble papers write B for the input gradient (our I); the window names both.
 #pragma once
@@ -41,8 +42,11 @@ enum class OpKind : std::uint8_t {
     Offload,
     Reload,
     Filler,
+    FactorA,
+    FactorG,
+    Invert,
 };
-inline constexpr std::size_t opKindCount = 16;
+inline constexpr std::size_t opKindCount = 19;
 // Places of a table by kind: one more, for the kind that a test adds (ExtraKind in kinds.h).
 inline constexpr std::size_t opKindRoom = opKindCount + 1;
 
@@ -51,7 +55,7 @@ struct Op {
     std::uint32_t delay = 0;      // Filler only: ns, at most 4.29 s
     std::uint16_t stage = 0;
     std::uint16_t count = 1; // microbatches covered: microbatch … microbatch + count − 1
-    std::int16_t slice = -1; // sequence slice, −1: whole sequence
+    std::int16_t slice = -1; // sequence slice, −1: whole sequence; of a kind in pieces which piece, from 0 on
     OpKind kind = OpKind::Forward;
     std::uint8_t half = 0; // 0: whole, 1: h0, 2: h1
 
@@ -71,6 +75,13 @@ inline Op makeFiller(int stage, std::uint32_t delay)
 {
     Op op = makeOp(OpKind::Filler, stage);
     op.delay = delay;
+    return op;
+}
+
+inline Op makePiece(OpKind kind, int stage, int piece)
+{
+    Op op = makeOp(kind, stage);
+    op.slice = static_cast<std::int16_t>(piece);
     return op;
 }
 

@@ -49,7 +49,8 @@ std::string shapeFault(const Schedule& schedule)
             if (!chain && isMessage(op.kind))
                 return fmt::format(
                     "{} says no partner, and the stages don't form a chain: leave sends and receives out", toText(op));
-            if (op.slice >= 0) slices = std::max<std::size_t>(slices, static_cast<std::size_t>(op.slice) + 1);
+            if (op.slice >= 0 && !isInPieces(op.kind))
+                slices = std::max<std::size_t>(slices, static_cast<std::size_t>(op.slice) + 1);
         }
     const std::size_t cells =
         static_cast<std::size_t>(schedule.stages) * static_cast<std::size_t>(schedule.microbatches) * slices;
@@ -88,6 +89,7 @@ std::string opFault(const Schedule& schedule, const Op& op)
 {
     if (op.stage >= schedule.stages)
         return fmt::format("stage {}, but stages are 0 to {}", op.stage, schedule.stages - 1);
+    if (isInPieces(op.kind)) return op.slice < 0 ? "has no piece" : "";
     if (!hasMicrobatch(op)) return {};
     if (op.count < 1) return "covers no microbatch";
     if (op.half > 2) return fmt::format("half {}, but halves are 1 and 2", op.half);

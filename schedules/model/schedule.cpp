@@ -79,7 +79,8 @@ std::vector<std::int64_t> sliceStartsOf(const Schedule& schedule)
 {
     int slices = 0;
     for (const auto& ops : schedule.order)
-        for (const Op& op : ops) slices = std::max(slices, op.slice + 1);
+        for (const Op& op : ops)
+            if (!isInPieces(op.kind)) slices = std::max(slices, op.slice + 1);
     std::vector<std::int64_t> starts;
     if (slices == 0) return starts;
     starts.push_back(0);

@@ -9,6 +9,7 @@
 #include "schedules/execute/ready_order.h"
 #include "schedules/messages/lower.h"
 #include "schedules/model/offload.h"
+#include "schedules/plan/fill_plan.h"
 #include "schedules/text/link_text.h"
 
 namespace stagewright {
@@ -24,6 +25,7 @@ constexpr unsigned devices = trains | SetupKernels;
 
 constexpr std::string_view noLinks = "PyTorch's links can't be emulated";
 constexpr std::string_view ownTransport = "PyTorch's own transport sends the messages";
+constexpr std::string_view noFactors = "PyTorch has no K-FAC";
 constexpr std::string_view ownCheckpoints =
     "PyTorch recomputes through activation checkpointing, in a model of your own";
 constexpr std::string_view onePipeline = "its pipelining trains one pipeline";
@@ -66,6 +68,18 @@ std::string offloadFault(const std::string& text)
 {
     const auto rule = parseOffload(text);
     return rule ? std::string() : fmt::format("{}; {}", rule.error().message, rule.error().remedy);
+}
+
+std::string fillFault(const std::string& text)
+{
+    const auto rule = parseFill(text);
+    return rule ? std::string() : fmt::format("{}; {}", rule.error().message, rule.error().remedy);
+}
+
+std::string optimizerFault(const std::string& text)
+{
+    const auto choice = parseOptimizer(text);
+    return choice ? std::string() : fmt::format("{}; {}", choice.error().message, choice.error().remedy);
 }
 
 std::string orderFault(const std::string& text)
@@ -213,6 +227,11 @@ std::vector<SetupKey> allKeys()
          "also rule=forward_first or backward_first); hint, the list, but past an op that still waits. limit: "
          "microbatches that a rank may hold [list]",
          orderFault},
+        {"--fill", &S::fill, SetupSimulate, "kfac[:pieces=K|:cyclic|:step=N]",
+         "Fill gaps with work that can wait: K-FAC's factors and their inversion in K pieces [2], over as many steps "
+         "as "
+         "they take; cyclic: in gaps before their inputs, too, as of the cycle before; N: the step that is shown [1]",
+         fillFault},
         {"--hoist", &S::hoist, runs | SetupLesson, "",
          "Recompute as soon as the rank is free, not when the gradient arrives", anything, ownCheckpoints},
         {"--replicas", &S::replicas, replicas | SetupLesson, "N", "Pipelines side by side that train one model [1]",
@@ -244,8 +263,10 @@ std::vector<SetupKey> allKeys()
          "or layers by --stage-layers"},
         {"--recompute-layers", &S::recomputeLayers, trains, "A-B",
          "Layers to recompute; the others keep their activations [all]", anything, ownCheckpoints},
-        {"--optimizer", &S::optimizer, trains | SetupLesson, "NAME", "adamw or sgd [adamw]", oneOf({"adamw", "sgd"}),
-         "", inItsConfig},
+        {"--optimizer", &S::optimizer, trains | SetupLesson, "NAME[:KEY=X]",
+         "adamw, sgd, or kfac: sgd whose gradients of linear layers are preconditioned, also kfac:refresh=N (steps), "
+         "damping=0.001, decay=0.95, clip=0.001 [adamw]",
+         optimizerFault, noFactors, inItsConfig, "", "", "kfac"},
         {"--lr", &S::learningRate, trains | SetupLesson, "X", "Learning rate [0.003]", realNumber(0, 1000), "",
          inItsConfig},
         {"--momentum", &S::momentum, trains, "X", "Momentum of sgd [0]", realNumber(0, 0.9999), "", inItsConfig},
@@ -370,6 +391,33 @@ std::string SetupKey::name() const
     return name;
 }
 
+Result<OptimizerChoice> parseOptimizer(std::string_view text)
+{
+    OptimizerChoice out;
+    const std::vector<std::string_view> parts = split(text, ":");
+    bool good = false;
+    for (const std::string_view name : {"adamw", "sgd", "kfac"})
+        if (!parts.empty() && parts.front() == name) out.name = name, good = parts.size() == 1 || name == "kfac";
+    for (std::size_t i = 1; good && i < parts.size(); ++i) {
+        const auto [key, value] = keyValueOf(parts[i]);
+        const double number = value ? numberOf(*value).value_or(-1) : -1;
+        const auto whole = value ? wholeOf<int>(*value) : std::nullopt;
+        if (key == "refresh" && whole && *whole >= 1)
+            out.refresh = *whole;
+        else if (key == "damping" && number > 0)
+            out.damping = number;
+        else if (key == "decay" && number >= 0 && number < 1)
+            out.decay = number;
+        else if (key == "clip" && number >= 0)
+            out.clip = number;
+        else
+            good = false;
+    }
+    if (good) return out;
+    return fail(ErrorCode::Usage, fmt::format("takes adamw, sgd or kfac, not '{}'", text),
+                "kfac also with :refresh=N, :damping=0.001, :decay=0.95, :clip=0.001 (0: none)");
+}
+
 const std::vector<SetupKey>& setupKeys()
 {
     static const std::vector<SetupKey> keys = allKeys();
@@ -473,7 +521,9 @@ std::string_view whyNot(const Setup& setup, const SetupKey& key)
 {
     if (setup.titan() && !key.whyNotTitan.empty()) return key.whyNotTitan;
     if (!setup.torch() && !setup.titan()) return {};
-    return key.only.empty() || textOf(setup, key) == key.only ? key.whyNotTorch : std::string_view();
+    const std::string value = textOf(setup, key);
+    const std::string_view name = std::string_view(value).substr(0, value.find(':'));
+    return key.only.empty() || name == key.only ? key.whyNotTorch : std::string_view();
 }
 
 constexpr const char* ofTorch[] = {"--python", "--model-file", "--trace-steps"};

@@ -55,6 +55,14 @@ struct SetupKey {
     bool list() const { return place.index() >= 5; }
 };
 
+// --optimizer: "adamw", "sgd", "kfac" with ":refresh=N", ":damping=X", ":decay=X", ":clip=X" (engine/layers/kfac.h).
+struct OptimizerChoice {
+    std::string_view name = "adamw";
+    int refresh = 1;
+    double damping = 0.001, decay = 0.95, clip = 0.001;
+};
+Result<OptimizerChoice> parseOptimizer(std::string_view text); // Usage
+
 const std::vector<SetupKey>& setupKeys(); // in the order of --help
 // By its name or its option; null: there is none.
 const SetupKey* findSetupKey(std::string_view name);

@@ -16,6 +16,7 @@
 #include "schedules/model/analytic_costs.h"
 #include "schedules/model/layer_costs.h"
 #include "schedules/model/offload.h"
+#include "schedules/model/profiles.h"
 #include "schedules/model/recompute.h"
 #include "schedules/plan/offload_plan.h"
 #include "schedules/text/csv.h"
@@ -201,14 +202,18 @@ Result<LoweredChoice> chooseLowering(const Schedule& schedule, const Setup& setu
 
 namespace {
 
-constexpr std::string_view analytic = "analytic:";
+constexpr std::string_view analytic = "analytic:", profiled = "pipefisher:";
+
+// Of an inversion; what can't be read is said where it is used.
+int piecesOf(const Setup& setup) { return parseFill(setup.fill).value_or(FillRule()).pieces; }
 
 bool isMeasured(const Setup& setup) { return !setup.costsFrom.empty() || setup.costs.ends_with(".json"); }
 
 constexpr std::pair<std::string_view, double SetupUnits::*> unitKinds[] = {
     {"F", &SetupUnits::forward},          {"I", &SetupUnits::inputGrad},   {"W", &SetupUnits::weightGrad},
     {"B", &SetupUnits::backward},         {"OPT", &SetupUnits::optimizer}, {"UNSHARD", &SetupUnits::gather},
-    {"REDUCE_GRAD", &SetupUnits::reduce}, {"COPY", &SetupUnits::copy}};
+    {"REDUCE_GRAD", &SetupUnits::reduce}, {"COPY", &SetupUnits::copy},     {"FACTOR_A", &SetupUnits::factorA},
+    {"FACTOR_G", &SetupUnits::factorG},   {"INVERT", &SetupUnits::invert}};
 
 } // namespace
 
@@ -225,7 +230,8 @@ Result<SetupUnits> parseUnitCosts(std::string_view text, SetupUnits costs)
         if (kind == std::end(unitKinds))
             return fail(ErrorCode::Usage, fmt::format("there is no kind '{}'", key),
                         "kinds are F (forward), I (input gradient), W (weight gradient), B (full backward), OPT "
-                        "(optimizer), UNSHARD and REDUCE_GRAD (of replicas), COPY (an OFFLOAD or RELOAD)");
+                        "(optimizer), UNSHARD and REDUCE_GRAD (of replicas), COPY (an OFFLOAD or RELOAD), FACTOR_A, "
+                        "FACTOR_G and INVERT (K-FAC)");
         costs.*kind->second = value;
     }
     return costs;
@@ -241,6 +247,7 @@ Result<SetupUnits> unitsOf(const Setup& setup)
     }
     units.latency = std::max(setup.comm, 0.0) * units.forward;
     units.freedAtInput = setup.freeAtInput;
+    units.pieces = piecesOf(setup);
     return units;
 }
 
@@ -266,7 +273,8 @@ namespace {
 Result<CostModel> undisturbedCosts(const Schedule& schedule, const Setup& setup, const SetupSources& sources)
 {
     const bool derived = setup.costs.starts_with(analytic);
-    if (!derived && !isMeasured(setup)) {
+    const bool profile = setup.costs.starts_with(profiled);
+    if (!derived && !profile && !isMeasured(setup)) {
         STAGEWRIGHT_TRY(const auto units, unitsOf(setup));
         if (!setup.link.empty())
             return fail(ErrorCode::Usage, "--link gives times, but the costs are in units",
@@ -299,6 +307,9 @@ Result<CostModel> undisturbedCosts(const Schedule& schedule, const Setup& setup,
         read->layers = setup.stageLayers;
         costs = analyticCosts(schedule, *read);
         if (!costs) return tl::unexpected(std::move(costs.error()).with("--costs"));
+    } else if (profile) {
+        costs = profiledCosts(schedule, std::string_view(setup.costs).substr(profiled.size()), piecesOf(setup));
+        if (!costs) return tl::unexpected(std::move(costs.error()).with("--costs"));
     } else {
         costs = sources.measured
                     ? sources.measured(schedule, setup)
@@ -322,7 +333,7 @@ Result<CostModel> undisturbedCosts(const Schedule& schedule, const Setup& setup,
 // of a microbatch that the costs are of; units: 1; measured ones: 0, not known
 int samplesOf(const Setup& setup)
 {
-    if (isMeasured(setup)) return 0;
+    if (isMeasured(setup) || setup.costs.starts_with(profiled)) return 0;
     if (!setup.costs.starts_with(analytic)) return 1;
     const auto read = parseAnalyticCosts(std::string_view(setup.costs).substr(analytic.size()));
     return !read ? 0 : read->microbatchSize > 0 ? read->microbatchSize : read->model.microbatchSize;
@@ -506,6 +517,25 @@ Result<Schedule> ordered(const ReplicaLists& state, const Setup& setup, const Se
     return found;
 }
 
+// The gaps of the lists hold work that can wait; of the cycle's steps one is shown.
+Result<std::optional<FilledCycle>> filled(ReplicaLists& state, const Setup& setup, const SetupSources& sources)
+{
+    if (setup.fill.empty()) return std::optional<FilledCycle>();
+    STAGEWRIGHT_TRY(const auto rule, parseFill(setup.fill));
+    if (!rule.any) return std::optional<FilledCycle>();
+    STAGEWRIGHT_CHECK(validate(state.schedule).toResult());
+    SetupSources quiet = sources; // the costs are chosen again for the new lists
+    quiet.note = nullptr;
+    STAGEWRIGHT_TRY(const auto costs, costsOf(state, state.schedule, setup, quiet));
+    auto cycle = fillSchedule(state.schedule, costs, rule);
+    if (!cycle) return tl::unexpected(std::move(cycle.error()).with("--fill"));
+    if (rule.step > cycle->steps)
+        return fail(ErrorCode::Usage, fmt::format("--fill: step {} of a cycle of {}", rule.step, cycle->steps),
+                    "leave step out, or give a smaller one");
+    state.schedule = cycle->schedules[static_cast<std::size_t>(rule.step) - 1];
+    return std::optional<FilledCycle>(std::move(*cycle));
+}
+
 } // namespace
 
 Result<Prepared> prepare(const std::string& name, const Setup& setup, const SetupSources& sources)
@@ -513,6 +543,7 @@ Result<Prepared> prepare(const std::string& name, const Setup& setup, const Setu
     Prepared out;
     STAGEWRIGHT_TRY(out.state, simulatedLists(name, setup, sources));
     STAGEWRIGHT_TRY(out.state.schedule, ordered(out.state, setup, sources));
+    STAGEWRIGHT_TRY(out.fill, filled(out.state, setup, sources));
     STAGEWRIGHT_TRY(out.lists, chooseLowering(out.state.schedule, setup, sources));
     out.validation = validate(out.lists.schedule, out.lists.channels);
     if (!out.validation.valid()) return out;

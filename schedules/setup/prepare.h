@@ -19,6 +19,7 @@
 #include "schedules/messages/lower.h"
 #include "schedules/model/cost_model.h"
 #include "schedules/model/schedule.h"
+#include "schedules/plan/fill_plan.h"
 #include "schedules/setup/replica_lists.h"
 #include "schedules/setup/setup.h"
 
@@ -113,6 +114,7 @@ struct Prepared {
     LoweredChoice lists;   // as they run
     Validation validation; // of those; where it fails there are no costs
     CostModel costs;
+    std::optional<FilledCycle> fill; // --fill: `lists` are a step of it
 };
 Result<Prepared> prepare(const std::string& name, const Setup& setup, const SetupSources& sources);
 // Costs alone of such lists, such as those of another setup.

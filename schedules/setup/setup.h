@@ -21,6 +21,7 @@ struct Setup {
     std::string recompute = "none";
     std::string offload; // "": none; as parseOffload() reads it
     std::string order;   // "": as listed; as parseReadyOrder() reads it
+    std::string fill;    // "": none; as parseFill() reads it
     bool hoist = false;
     // What a simulation's ops cost.
     std::string costs;     // "F=1,I=1,W=1", FILE.json, analytic:MODEL@DEVICE; empty: one unit each

@@ -40,6 +40,12 @@ Ink inkOf(OpKind kind)
     }
 }
 
+// What fills gaps has a long name.
+std::string letterOf(OpKind kind)
+{
+    return isDelay(kind) ? "~" : std::string(fillsGaps(kind) ? ruleOf(kind).letter : ruleOf(kind).text);
+}
+
 std::string background(const Colour& c) { return colourCode(fmt::format("48;2;{};{};{}", c.red, c.green, c.blue)); }
 std::string foreground(const Colour& c) { return colourCode(fmt::format("38;2;{};{};{}", c.red, c.green, c.blue)); }
 std::string plainAgain() { return colourCode("0"); }
@@ -190,7 +196,7 @@ std::string Picture::ruler() const
 // A label of an op in `room` columns: "F12", "F12 ──", "2" or a letter, always filled up to the room.
 std::string Picture::cellText(const Span& span, std::size_t room) const
 {
-    const std::string letter = isDelay(span.op.kind) ? "~" : std::string(ruleOf(span.op.kind).text);
+    const std::string letter = letterOf(span.op.kind);
     const std::string number = span.op.microbatch >= 0 ? std::to_string(span.op.microbatch) : std::string();
     const std::string name = span.label != 0 ? std::string(timeline.labelOf(span)) : letter + number;
     std::string text;
@@ -256,7 +262,7 @@ std::string Picture::legend() const
     std::string out;
     for (const KindTraits& rule : allKinds()) {
         if (!present[static_cast<std::size_t>(rule.kind)]) continue;
-        const std::string letter = isDelay(rule.kind) ? "~" : std::string(rule.text);
+        const std::string letter = letterOf(rule.kind);
         if (!out.empty()) out += "  ";
         if (colour) {
             const Ink ink = inkOf(rule.kind);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <optional>
 
 #include <fmt/core.h>
@@ -22,8 +23,8 @@ public:
         for (const BusyOp& op : busy) {
             if (op.start > at) m_gaps.emplace_back(at, op.start);
             at = std::max(at, op.end);
-            if (op.kind == BusyOp::Kind::Forward) m_forwards.push_back(op.end);
-            if (op.kind == BusyOp::Kind::Backward) m_backwards.push_back(op.end);
+            if (op.kind == BusyOp::Kind::Forward) m_forwards[op.of].push_back(op.end);
+            if (op.kind == BusyOp::Kind::Backward) m_backwards[op.of].push_back(op.end);
         }
         if (at < step) m_gaps.emplace_back(at, step);
         m_state.next.resize(works.size());
@@ -86,7 +87,10 @@ private:
             }
             return at;
         }
-        const auto& ends = work.after == FillerWork::After::Forwards ? m_forwards : m_backwards;
+        const auto& all = work.after == FillerWork::After::Forwards ? m_forwards : m_backwards;
+        const auto found = all.find(work.of);
+        if (found == all.end()) return never;
+        const auto& ends = found->second;
         return static_cast<std::size_t>(item) < ends.size() ? ends[static_cast<std::size_t>(item)] : never;
     }
     void walk(int step, bool inputsThere)
@@ -157,7 +161,7 @@ private:
     Nanos m_step;
     std::span<const FillerWork> m_works;
     std::vector<Interval> m_gaps;
-    std::vector<Nanos> m_forwards, m_backwards;
+    std::map<int, std::vector<Nanos>> m_forwards, m_backwards; // by stage
     State m_state;
 };
 

@@ -18,16 +18,18 @@ namespace stagewright {
 struct BusyOp {
     Nanos start = 0, end = 0;
     enum class Kind : std::uint8_t { Forward, Backward, Other } kind = Kind::Other;
+    int of = 0; // the stage, of a rank that has several
 };
 
-// items pieces of one duration. Piece j may start once forwards (backwards) 0 … j of its first step have ended, or once
-// every piece of the works in `needs` has.
+// items pieces of one duration. Piece j may start once forwards (backwards) 0 … j of its stage in its first step have
+// ended, or once every piece of the works in `needs` has.
 struct FillerWork {
     std::string name;
     enum class After : std::uint8_t { Forwards, Backwards, Works } after = After::Forwards;
     int items = 1;
     Nanos duration = 0;
     std::vector<int> needs; // earlier works, by index
+    int of = 0;
 };
 
 struct PlacedPiece {

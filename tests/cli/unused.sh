@@ -39,6 +39,7 @@ tried --stage-layers --stage-layers 3,1
 tried --layout --layout 'Ettt|tL'
 tried --offload --offload all
 tried --order --order hint
+tried --fill --costs F=1,B=2,FACTOR_A=0.1,FACTOR_G=0.1,INVERT=0.4 --fill kfac
 tried --copies --copies duplex=full
 tried --perturb --perturb rank=1:2
 tried --seed --seed 3

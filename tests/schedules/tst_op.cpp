@@ -108,6 +108,8 @@ private slots:
             Op op = makeOp(static_cast<OpKind>(random() % opKindCount), static_cast<int>(random() % 65536));
             if (op.kind == OpKind::Filler) {
                 op.delay = static_cast<std::uint32_t>(random());
+            } else if (isInPieces(op.kind)) {
+                op.slice = static_cast<std::int16_t>(random() % 32768);
             } else if (ruleOf(op.kind).takesMicrobatch) {
                 op.microbatch = static_cast<std::int32_t>(random() % 100'000);
                 if (random() % 3 == 0) op.count = static_cast<std::uint16_t>(1 + random() % 65535);

@@ -382,9 +382,12 @@ Setup setupOf(const Run& run)
             s.link = fmt::format("{}ns{}", match.captured(1).toStdString(),
                                  match.captured(2).isEmpty() ? std::string()
                                                              : "," + match.captured(2).toStdString() + "B/s");
-        static const QRegularExpression optimizer(u"^(adamw|sgd)"_s);
+        static const QRegularExpression optimizer(u"^(adamw|sgd|kfac)"_s);
         if (const auto match = optimizer.match(text); key == "optimizer" && match.hasMatch()) {
             s.optimizer = match.captured(1).toStdString();
+            static const QRegularExpression refresh(u"refreshed every ([0-9]+) steps"_s);
+            if (const auto found = refresh.match(text); found.hasMatch() && found.captured(1) != u"1"_s)
+                s.optimizer += ":refresh=" + found.captured(1).toStdString();
             for (const auto& [name, place] : {std::pair("learning rate", &Setup::learningRate),
                                               {"momentum", &Setup::momentum},
                                               {"weight decay", &Setup::weightDecay}}) {

@@ -85,7 +85,7 @@ _stagewright() {
         ;;
     --launcher) _stagewright_words "$current" 'mpirun mpiexec srun srun:pmix srun:pmi2 flux flux:pmix jsrun torchrun custom:'; return ;;
     --engine) _stagewright_words "$current" 'own torch torchtitan'; return ;;
-    --optimizer) _stagewright_words "$current" 'adamw sgd'; return ;;
+    --optimizer) _stagewright_words "$current" 'adamw sgd kfac'; return ;;
     --progress) _stagewright_words "$current" 'auto jsonl none'; return ;;
     --log-level) _stagewright_words "$current" 'error warning info debug'; return ;;
     --sends) _stagewright_words "$current" 'buffered rendezvous'; return ;;

@@ -8,6 +8,7 @@
 #include "engine/device/traits.h"
 #include "schedules/base/text.h"
 #include "schedules/model/kinds.h"
+#include "schedules/setup/keys.h"
 #include "schedules/setup/prepare.h"
 #include "schedules/text/link_text.h"
 
@@ -52,14 +53,22 @@ Result<void> applyTo(const Setup& setup, TrainingOptions& training)
         training.clock = wanted;
     }
     OptimizerConfig& optimizer = training.optimizer;
-    optimizer.kind = setup.optimizer == "sgd" ? OptimizerKind::Sgd : OptimizerKind::AdamW;
+    auto choice = parseOptimizer(setup.optimizer);
+    if (!choice) return tl::unexpected(std::move(choice.error()).with("--optimizer"));
+    optimizer.kind = choice->name == "sgd"    ? OptimizerKind::Sgd
+                     : choice->name == "kfac" ? OptimizerKind::Kfac
+                                              : OptimizerKind::AdamW;
+    optimizer.refresh = choice->refresh;
+    optimizer.damping = choice->damping;
+    optimizer.factorDecay = choice->decay;
+    optimizer.klClip = choice->clip;
     if (setup.learningRate >= 0) optimizer.learningRate = setup.learningRate;
     if (setup.weightDecay >= 0) optimizer.weightDecay = setup.weightDecay;
     if (setup.clip >= 0) optimizer.clipNorm = setup.clip;
     if (setup.momentum >= 0) {
-        if (optimizer.kind != OptimizerKind::Sgd)
+        if (optimizer.kind == OptimizerKind::AdamW)
             return fail(ErrorCode::Usage, fmt::format("--momentum {}: adamw has its own moments", setup.momentum),
-                        "give --optimizer sgd with it");
+                        "give --optimizer sgd or kfac with it");
         optimizer.momentum = setup.momentum;
     }
     if (setup.recomputeLayers.empty()) return {};

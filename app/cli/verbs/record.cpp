@@ -105,6 +105,9 @@ Result<void> chooseCheckpoints(const Setup& setup, RecordSettings& settings)
     settings.checkpointEvery = setup.checkpointEvery;
     settings.keepCheckpoints = setup.keepCheckpoints;
     if (setup.checkpointEvery == 0 && setup.resume.empty()) return {};
+    if (settings.training.optimizer.kind == OptimizerKind::Kfac)
+        return fail(ErrorCode::Usage, "a checkpoint does not have K-FAC's factors",
+                    "leave --checkpoint-every and --resume out, or train with --optimizer adamw");
     if (settings.schedules.size() > 1)
         return fail(ErrorCode::Usage,
                     fmt::format("{}: {} take turns, and a checkpoint is of one training",

@@ -22,6 +22,7 @@
 #include "schedules/execute/simulate.h"
 #include "schedules/layout/choose.h"
 #include "schedules/layout/layout_links.h"
+#include "schedules/model/kinds.h"
 #include "schedules/text/draw_text.h"
 #include "traces/report/run_document.h"
 #include "traces/report/table_document.h"
@@ -63,6 +64,65 @@ void addHost(document::Document& document, const std::vector<Bytes>& peaks)
     figure.value = static_cast<double>(*std::max_element(peaks.begin(), peaks.end()));
     figure.byRank.assign(peaks.begin(), peaks.end());
     document.add().add(std::move(figure));
+}
+
+constexpr std::size_t mostGapRows = 24;
+
+// What --fill found: how many steps a refresh takes, what each gap holds and why its rest stays idle.
+document::Section fillSection(const FilledCycle& cycle, int shownStep, Nanos unit)
+{
+    using namespace document;
+    document::Section section{"Filled gaps"};
+    Figure& steps = section.add(
+        Figure{.key = "fill.steps", .title = "Steps per refresh", .kind = ColumnKind::Count, .summed = false});
+    steps.value = cycle.steps;
+    steps.byRank.assign(cycle.rankSteps.begin(), cycle.rankSteps.end());
+    const auto add = [&](const char* key, const char* title, ColumnKind kind, double value) {
+        section.add(Figure{.key = key, .title = title, .kind = kind, .value = value, .summed = false});
+    };
+    add("fill.idle", "Idle in a step without it, all ranks", ColumnKind::Time, static_cast<double>(cycle.idle));
+    add("fill.work", "Work of a refresh, all ranks", ColumnKind::Time, static_cast<double>(cycle.work));
+    const double window = static_cast<double>(cycle.makespan) * static_cast<double>(cycle.rankSteps.size());
+    const double busy = window - static_cast<double>(cycle.idle);
+    double placed = 0;
+    for (const FillPiece& piece : cycle.placed) placed += static_cast<double>(piece.end - piece.start);
+    if (window > 0) {
+        add("fill.busy_before", "Busy without it", ColumnKind::Share, busy / window);
+        add("fill.busy_after", "Busy with it", ColumnKind::Share, (busy + placed / cycle.steps) / window);
+    }
+    add("fill.unplaced", "Pieces without a place", ColumnKind::Count, static_cast<double>(cycle.unplaced.size()));
+    add("fill.late", "Factors behind their backward", ColumnKind::Count, cycle.late);
+    section.say(
+        fmt::format("The picture shows step {} of {}; --fill kfac:step=N shows another.", shownStep, cycle.steps));
+    if (cycle.late > 0)
+        section.say("Factors behind their backward keep its inputs until then, which peaks don't count.");
+    std::vector<int> named; // ranks
+    for (const FillPiece& piece : cycle.unplaced) {
+        if (std::find(named.begin(), named.end(), piece.rank) != named.end()) continue;
+        named.push_back(piece.rank);
+        section.say(unplacedSentence(cycle, piece, unit), Tone::Warn);
+    }
+    document::Table table{
+        "fill.gaps.#",
+        {TableColumn{"step", "step", ColumnKind::Whole}, TableColumn{"rank", "rank", ColumnKind::Whole},
+         TableColumn{"start", "gap from", ColumnKind::Time}, TableColumn{"end", "to", ColumnKind::Time},
+         TableColumn{"pieces", "pieces", ColumnKind::Count}, TableColumn{"holds", "holds"},
+         TableColumn{"rest", "stays idle", ColumnKind::Time}, TableColumn{"why", "why"}}};
+    table.mostShown = mostGapRows;
+    for (const FilledGap& gap : cycle.gaps) {
+        std::vector<std::string> holds; // "4 0FACTOR_A"
+        for (std::size_t i = 0, next = 0; i < gap.holds.size(); i = next) {
+            const Op& op = gap.holds[i];
+            while (next < gap.holds.size() && gap.holds[next].kind == op.kind && gap.holds[next].stage == op.stage)
+                ++next;
+            holds.push_back(fmt::format("{} {}{}", next - i, op.stage, ruleOf(op.kind).text));
+        }
+        table.add({std::int64_t(gap.step + 1), std::int64_t(gap.rank), gap.start, gap.end,
+                   static_cast<std::int64_t>(gap.holds.size()), textCell(joined(holds)), gap.rest,
+                   textCell(describe(cycle, gap, unit))});
+    }
+    section.add(std::move(table));
+    return section;
 }
 
 struct SimulateChoice {
@@ -188,6 +248,8 @@ Result<int> runSimulate(const SimulateChoice& options, Session& session)
         document.sections.push_back(
             tableSection(reportTable(*findAnalysis("collectives"), *context), "collectives", mostCollectiveRows));
     if (const auto result = simulate(*schedule, costs, chosen.channels)) addHost(document, result->peakOnHost);
+    if (prepared.fill)
+        document.sections.push_back(fillSection(*prepared.fill, parseFill(setup.fill)->step, costs.timeUnit));
     document.sections.push_back(whatIfSection(answers));
     if (session.json) {
         Json object = documentJson(std::move(document));

@@ -21,6 +21,7 @@ LinearParameters addLinear(ParameterSet& parameters, const std::string& name, in
 {
     Parameter& weight = parameters.addNormal(name + ".weight", {outputs, inputs}, deviation);
     Parameter& bias = parameters.addConstant(name + ".bias", {outputs}, 0.0F);
+    parameters.addProduct(weight, bias);
     return {weight, bias};
 }
 
@@ -215,37 +216,39 @@ Buffer Block::inputGrad(Saved& saved, const PartShape& part, Earlier earlier, Bu
     return inputGrad;
 }
 
-void Block::weightGrad(std::span<const Pending<Saved>> parts) const
+void Block::weightGrad(std::span<const Pending<Saved>> parts, double meanRows) const
 {
     LayerMath& math = m_context.math;
     const int hidden = m_context.model.hidden;
     const auto width = static_cast<std::size_t>(hidden);
     const RowStacker<Saved> stacker(m_context, parts);
     const int rows = stacker.rows();
+    const auto learn = [&](const LinearParameters& linear, ConstElements outputGrad, ConstElements x) {
+        const auto outputs = linear.weight.shape[0], inputs = linear.weight.shape[1];
+        math.linearWeightGrad(rows, outputs, inputs, 1.0F, outputGrad, x, linear.weight.gradient.data());
+        if (linear.weight.factors != nullptr && linear.weight.factors->wanted)
+            linear.weight.factors->add(math, rows, meanRows, outputGrad, x);
+    };
 
     {
         const Buffer outputGrad = stacker.take(&Saved::outputGrad, hidden);
         const Buffer activation = stacker.take(&Saved::hidden, 4 * hidden);
-        math.linearWeightGrad(rows, hidden, 4 * hidden, 1.0F, elementsIn(outputGrad), elementsIn(activation),
-                              m_contract.weight.gradient.data());
+        learn(m_contract, elementsIn(outputGrad), elementsIn(activation));
     }
     {
         const Buffer norm = stacker.norm(&Saved::normal2, m_norm2);
         const Buffer hiddenGrad = stacker.take(&Saved::hiddenGrad, 4 * hidden);
-        math.linearWeightGrad(rows, 4 * hidden, hidden, 1.0F, elementsIn(hiddenGrad), elementsIn(norm),
-                              m_expand.weight.gradient.data());
+        learn(m_expand, elementsIn(hiddenGrad), elementsIn(norm));
     }
     {
         const Buffer middleGrad = stacker.take(&Saved::middleGrad, hidden);
         const Buffer attention = stacker.take(&Saved::attention, hidden);
-        math.linearWeightGrad(rows, hidden, hidden, 1.0F, elementsIn(middleGrad), elementsIn(attention),
-                              m_project.weight.gradient.data());
+        learn(m_project, elementsIn(middleGrad), elementsIn(attention));
     }
     {
         const Buffer norm = stacker.norm(&Saved::normal1, m_norm1);
         const Buffer qkvGrad = stacker.take(&Saved::qkvGrad, 3 * hidden);
-        math.linearWeightGrad(rows, 3 * hidden, hidden, 1.0F, elementsIn(qkvGrad), elementsIn(norm),
-                              m_qkv.weight.gradient.data());
+        learn(m_qkv, elementsIn(qkvGrad), elementsIn(norm));
     }
     for (const Pending<Saved>& part : parts) {
         if (part.saved->sums) { // with the first half where a whole was cut afterwards

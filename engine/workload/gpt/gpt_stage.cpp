@@ -340,10 +340,11 @@ void LayerStage::weightGradOver(std::span<const Part> parts)
         m_head->weightGrad(pending, m_lossScale);
         m_timer.lap(OpKind::WeightGrad, 1 + m_blocks.size());
     }
+    const double meanRows = m_context.microbatchRows() / static_cast<double>(m_lossScale);
     std::vector<Pending<Block::Saved>> pending(now.size());
     for (std::size_t i = m_blocks.size(); i-- > m_from;) {
         for (std::size_t k = 0; k < now.size(); ++k) pending[k] = {now[k]->shape, &now[k]->blocks[i]};
-        m_blocks[i].weightGrad(pending);
+        m_blocks[i].weightGrad(pending, meanRows);
         m_timer.lap(OpKind::WeightGrad, 1 + i);
     }
     if (embeddingLearns()) {

@@ -128,7 +128,8 @@ public:
     Buffer inputGrad(Saved& saved, const PartShape& part, Earlier earlier, Buffer outputGrad) const;
     // Rows of several parts are stacked in workspace, so that each matrix takes one GEMM; a single part is not
     // copied.
-    void weightGrad(std::span<const Pending<Saved>> parts) const;
+    // meanRows: the rows that gradients are a mean over, as K-FAC wants to know.
+    void weightGrad(std::span<const Pending<Saved>> parts, double meanRows) const;
 
 private:
     struct Sums; // the 13·H floats, by name

@@ -9,6 +9,16 @@ namespace stagewright {
 namespace {
 
 constexpr Bytes floatBytes = sizeof(float);
+// K-FAC's factors of a block's four products, their inverses and sums (engine/layers/kfac.h).
+Bytes factorBytes(Bytes hidden)
+{
+    Bytes sum = 0;
+    for (const auto& [in, out] :
+         {std::pair(hidden, 3 * hidden), {hidden, hidden}, {hidden, 4 * hidden}, {4 * hidden, hidden}})
+        sum += 2 * 8 * ((in + 1) * (in + 1) + out * out) + 4 * (in * in + 2 * in + out * out);
+    return sum;
+}
+
 constexpr Bytes lossSlots = 256 * sizeof(double); // of a device's last stage
 
 struct AttentionMemory {
@@ -109,6 +119,7 @@ StageMemory stageMemoryOf(const ModelConfig& model, const StageSlice& slice, int
     memory.weight = floatBytes * weights + (element < floatBytes ? element * weights : 0);
     memory.gradient = floatBytes * weights;
     memory.optimizer = states * memory.gradient;
+    if (optimizer.kind == OptimizerKind::Kfac) memory.optimizer += slice.layerCount * factorBytes(hidden);
     return memory;
 }
 
