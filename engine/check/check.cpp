@@ -251,6 +251,10 @@ Result<CheckResult> checkSchedule(const std::shared_ptr<const CheckedSchedule>& 
     if (steps < 1) return fail(ErrorCode::Usage, fmt::format("{} steps; a check needs at least 1", steps));
     const Schedule& schedule = checked->compute();
     STAGEWRIGHT_TRY(const ExecutionPlan plan, planExecution(*checked));
+    if (plan.shared && options.optimizer.kind == OptimizerKind::Kfac)
+        return fail(ErrorCode::Usage,
+                    "K-FAC: owners have the factors of their own samples, and the one-rank replay those of all",
+                    "check it without --replicas");
     if (schedule.weights != WeightRule::Synchronous) return checkStale(checked, options, steps, stop, makeBackend);
     std::vector<std::unique_ptr<Training>> trainings;
     for (int i = 0; i < 2; ++i) {

@@ -216,7 +216,7 @@ std::vector<SetupKey> allKeys()
          anything, noCopies},
         {"--recompute", &S::recompute, runs | SetupSweep | SetupLesson, "all|none|0-2",
          "Stages that keep only their input and recompute before the backward [none]", anything, ownCheckpoints},
-        {"--offload", &S::offload, SetupSimulate | SetupRecord, "all|longest|cap=M",
+        {"--offload", &S::offload, SetupSimulate | SetupRecord | SetupLesson, "all|longest|cap=M",
          "Move activations to the host behind their forward and back before their backward: all of them, those of the "
          "stages that hold them longest (also :ahead=N, compute ops before the backward [1]), or what a cap asks for, "
          "such as cap=3 (microbatches of a rank) or cap=26MiB; cap=3:recompute may also recompute stages [none]",

@@ -4,13 +4,13 @@ export XDG_DATA_HOME=$PWD/data
 run stagewright lesson
 expect_code 0
 expect_out '^ *6  latency +What does a slow wire cost'
-expect_out '0 of 19 done, 0 verified'
+expect_out '0 of 21 done, 0 verified'
 run stagewright lesson --json
 expect_code 0
 expect_json why-pipelines lessons 0 lesson
 expect_json Basics lessons 0 shelf
 expect_json none lessons 0 mark
-expect_json 19 lessons 18 number
+expect_json 21 lessons 20 number
 
 # Every statement of every lesson holds.
 run stagewright lesson --check

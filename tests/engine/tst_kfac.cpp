@@ -357,6 +357,9 @@ private slots:
         QVERIFY(refusalOf(replicated(2, ShardLevel::Optimizer), options).contains("one owner"));
         options.sharding = {};
         QVERIFY(refusalOf(replicated(2, ShardLevel::None), options).contains("one owner"));
+        options.sharding = {ShardLevel::Optimizer, ShardBy::Layer, {}, 0};
+        const auto checked = checkOf(replicated(2, ShardLevel::Optimizer), options, 2, {});
+        QVERIFY(!checked && checked.error().message.find("own samples") != std::string::npos);
         options = kfac();
         options.device.precision = Precision::Bf16;
         const QString narrow = refusalOf(librarySchedule("gpipe", 2, 4), options);

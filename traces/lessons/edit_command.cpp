@@ -293,12 +293,15 @@ Result<Canvas> reset(const EditCommand& edit, Canvas canvas)
     const Settings before = canvas.settings;
     canvas.settings = std::move(*settings);
     const Settings& now = canvas.settings;
-    if (now.recompute != before.recompute || now.hoist != before.hoist)
+    const auto without = [&canvas](const auto& wanted) {
         for (std::size_t rank = 0; rank < canvas.schedule.order.size(); ++rank) {
             auto& list = canvas.schedule.order[rank];
-            if (std::erase_if(list, [](const Op& op) { return isRecompute(op.kind); }) > 0)
-                unpair(canvas.schedule, rank);
+            if (std::erase_if(list, [&](const Op& op) { return wanted(op.kind); }) > 0) unpair(canvas.schedule, rank);
         }
+    };
+    if (now.recompute != before.recompute || now.hoist != before.hoist) without(isRecompute);
+    if (now.offload != before.offload) without(isCopy);
+    if (now.fill != before.fill) without(fillsGaps);
     if (now.replicas != before.replicas || now.shard != before.shard || now.gather != before.gather ||
         now.reduce != before.reduce)
         canvas.schedule = withoutCollectives(canvas.schedule);

@@ -8,8 +8,10 @@
 #include "schedules/base/text.h"
 #include "schedules/execute/perturb.h"
 #include "schedules/model/kinds.h"
+#include "schedules/model/offload.h"
 #include "schedules/model/recompute.h"
 #include "schedules/model/shard_rules.h"
+#include "schedules/plan/fill_plan.h"
 #include "schedules/setup/replica_lists.h"
 #include "traces/lessons/words.h"
 
@@ -40,10 +42,10 @@ struct OwnList {
 constexpr OwnList ownLists[] = {{"layers", &Settings::layers}, {"slow", &Settings::slow}};
 
 // In the order in which they are written; costs are of several kinds, link and launch parts of a disturbance.
-constexpr std::string_view everyName[] = {"ranks",      "microbatches", "chunks",   "costs",  "comm",   "cap",
-                                          "recompute",  "hoist",        "keep",     "layers", "head",   "share",
-                                          "slow",       "link",         "replicas", "shard",  "gather", "reduce",
-                                          "parameters", "sends",        "lower"};
+constexpr std::string_view everyName[] = {"ranks",      "microbatches", "chunks",   "costs",   "comm",   "cap",
+                                          "recompute",  "hoist",        "keep",     "layers",  "head",   "share",
+                                          "slow",       "link",         "replicas", "shard",   "gather", "reduce",
+                                          "parameters", "sends",        "lower",    "offload", "fill"};
 
 Result<double> numberFrom(const std::string& word, std::string_view text, double least)
 {
@@ -66,7 +68,12 @@ Result<void> setList(std::vector<double>& out, const std::string& word, std::str
 }
 
 // Keys whose empty text is written "none".
-bool mayBeNone(std::string_view name) { return name == "lower" || name == "gather" || name == "reduce"; }
+bool mayBeNone(std::string_view name)
+{
+    for (const std::string_view one : {"lower", "gather", "reduce", "offload", "fill"})
+        if (name == one) return true;
+    return false;
+}
 
 // What a key of the command line takes, and smaller shapes.
 Result<void> setOfSetup(Settings& settings, const std::string& word, const SetupKey& key, std::string_view value)
@@ -81,6 +88,9 @@ Result<void> setOfSetup(Settings& settings, const std::string& word, const Setup
         if (name == "reduce" && !value.empty()) STAGEWRIGHT_CHECK(parseReduce(value));
         if (name == "gather" && !value.empty()) STAGEWRIGHT_CHECK(parseGather(value, rules));
         if (name == "recompute") STAGEWRIGHT_CHECK(parseRecompute(value, 4096));
+        if (name == "offload" && value.starts_with("cap"))
+            return fail(ErrorCode::Usage, "a cap is planned for, which takes long",
+                        "write all, longest or all:ahead=2");
         return setKey(settings, key, value);
     }();
     return good ? good : wrongSetting(word, good.error().message, good.error().remedy);
@@ -247,6 +257,20 @@ Result<Schedule> passedThrough(const Schedule& schedule, const Settings& setting
     Schedule out = schedule;
     if (!has(isRecompute)) {
         STAGEWRIGHT_TRY(out, recomputed(out, setup, {}));
+    }
+    if (!has(isCopy) && !setup.offload.empty()) {
+        STAGEWRIGHT_TRY(const auto rule, parseOffload(setup.offload));
+        out = withOffloads(out, rule);
+    }
+    if (!has(fillsGaps) && !setup.fill.empty()) {
+        STAGEWRIGHT_TRY(const auto rule, parseFill(setup.fill));
+        STAGEWRIGHT_TRY(const auto costs, costsFor(out, settings));
+        auto cycle = rule.any ? fillSchedule(out, costs, rule) : fail(ErrorCode::Invalid, {});
+        if (!cycle && cycle.error().code == ErrorCode::Usage) return tl::unexpected(std::move(cycle.error()));
+        if (cycle && rule.step > cycle->steps)
+            return fail(ErrorCode::Usage, fmt::format("step {} of a cycle of {}", rule.step, cycle->steps),
+                        "show an earlier step");
+        if (cycle) out = std::move(cycle->schedules[static_cast<std::size_t>(rule.step) - 1]); // else it can't run
     }
     if (!has(isCollective)) {
         STAGEWRIGHT_TRY(auto state, shareState(out, setup, {}));

@@ -50,8 +50,8 @@ std::string changesOf(const Settings& settings, const Settings& from = {});
 
 // The order of a library schedule in these settings ("interleaved-1f1b", "zb-h1"), without their passes.
 Result<Schedule> makeFor(const std::string& name, const Settings& settings);
-// The order as executed: recomputed and lowered as the settings say. An order with recomputations, or messages, keeps
-// its own.
+// The order as executed: recomputed, offloaded, filled and lowered as the settings say. An order with such ops keeps its
+// own.
 Result<Schedule> passedThrough(const Schedule& schedule, const Settings& settings);
 Result<CostModel> costsFor(const Schedule& schedule, const Settings& settings);
 Channels channelsOf(const Settings& settings);

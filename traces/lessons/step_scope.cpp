@@ -36,8 +36,8 @@ std::string settingWord(const std::string& name, const std::string& value)
         {"p", "ranks"}, {"m", "microbatches"}, {"v", "chunks"}, {"c", "comm"}};
     for (const auto& [from, to] : same)
         if (name == from) return fmt::format("{}={}", to, value);
-    if (name == "F" || name == "I" || name == "W" || name == "B" || name == "UNSHARD" || name == "REDUCE_GRAD")
-        return fmt::format("costs={}={}", name, value);
+    for (const char* kind : {"F", "I", "W", "B", "UNSHARD", "REDUCE_GRAD", "COPY", "FACTOR_A", "FACTOR_G", "INVERT"})
+        if (name == kind) return fmt::format("costs={}={}", name, value);
     return isSetting(name) ? fmt::format("{}={}", name, value) : std::string();
 }
 

@@ -160,6 +160,7 @@ QString figureWords(const std::string& name)
         {"m", "microbatches"},
         {"c", "latency"},
         {"count(B)", "backwards not split"},
+        {"count(INVERT)", "pieces of inversions"},
         {"not deadlock()", "every rank finishes"},
         {"not deadlock(sends=rendezvous)", "every rank finishes without buffers"},
         {"idle", "idle time"},

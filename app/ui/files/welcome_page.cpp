@@ -83,7 +83,7 @@ WelcomePage::WelcomePage(QWidget* parent) : QWidget(parent)
                  u"Ctrl+R"_s, true),
             &QPushButton::clicked, this, &WelcomePage::recordAsked);
     connect(card(u"Lessons…"_s,
-                 u"Nineteen questions, from the first bubble to your own schedule, each answered by hand and by a "
+                 u"Twenty-one questions, from the first bubble to your own schedule, each answered by hand and by a "
                  "real run."_s,
                  u"Ctrl+Shift+N"_s, false),
             &QPushButton::clicked, this, &WelcomePage::lessonsAsked);

@@ -30,7 +30,7 @@ std::vector<ActionEntry> LessonController::actionTable()
 {
     return {
         item("lessons", ActionGroup::LearnLessons, u"&Lessons…"_s, "Ctrl+Shift+N",
-             u"Nineteen questions, each answered by hand and by a real run on this computer"_s,
+             u"Twenty-one questions, each answered by hand and by a real run on this computer"_s,
              {.button = u"Lessons"_s}),
         item("openLesson", ActionGroup::LearnLessons, u"Open a lesson &file…"_s, {},
              u"Your own lesson or a teacher's (.md)"_s),
