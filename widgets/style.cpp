@@ -52,6 +52,7 @@ QLineEdit QToolButton { padding: 0; margin: 0; border: none; background: transpa
 QPushButton#flat { border-color: transparent; background: transparent; color: @accentText; padding: 4px 6px; }
 QPushButton#flat:focus { border: 1px solid @accent; padding: 4px 6px; }
 QPushButton#link { border: none; border-left: 0; background: transparent; color: @accentText; padding: 0; margin: 0; text-align: left; }
+QPushButton#link:disabled { color: @text; }
 QPushButton#link:hover { text-decoration: underline; }
 QPushButton#link:focus { text-decoration: underline; background: @tint; }
 QLabel#dropSign { background: @panel; color: @text; border: 2px dashed @accent; border-radius: 8px; font-size: 15px; }

@@ -33,6 +33,10 @@ for verb in $verbs; do
     expect_that "the man page has $verb" grep -qE "^\.(B|BR|BI) $verb( |\$)" "$SOURCE/../../app/cli/man/stagewright.1"
     expect_that "docs/cli.md has $verb" grep -q "\`$verb" "$SOURCE/../../docs/cli.md"
 done
+# and what import reads, as its help says
+reads=$("$STAGEWRIGHT" import --help | sed -n 's/^Reads \(.*\)\.$/\1/p')
+expect_that "import says what it reads" [ -n "$reads" ]
+expect_that "the man page has all that import reads: $reads" grep -qF "$reads" "$SOURCE/../../app/cli/man/stagewright.1"
 # every long option that a verb's help names is in the man page and offered by the completion
 # shellcheck disable=SC1091
 source "$SOURCE/../../app/cli/completion/stagewright.bash"

@@ -175,6 +175,20 @@ private slots:
         }
     }
 
+    // Without a name of its own the run has that of its job: of the file, else of its folder, without suffixes.
+    void theRunIsNamedByItsFile()
+    {
+        for (const auto& [file, name] : {std::pair{"rank0.pftrace", "job"}, {"train_rank0.perfetto-trace", "train"}}) {
+            QTemporaryDir folder;
+            QVERIFY(QDir(folder.path()).mkdir("job"));
+            const std::string path = folder.filePath(QStringLiteral("job/") + file).toStdString();
+            std::ofstream(path, std::ios::binary) << bytesOf(storedCases().front());
+            const auto imported = importTraces({path}, {});
+            QVERIFY2(imported.has_value(), imported ? "" : imported.error().message.c_str());
+            QCOMPARE(imported->runs[0].run.info.name, std::string(name));
+        }
+    }
+
     // What is exported here comes back the same as by JSON.
     void ownExportsAsByJson()
     {

@@ -128,6 +128,15 @@ private slots:
             }
             QCOMPARE(now, bars.back().to);
             QCOMPARE(bars.back().to - bars.front().to, window.workspace().shown().comparison()->change.makespanDelta);
+            // and whose change it is: elsewhere in the panel changes are summed over ranks
+            const QString sum =
+                signedDurationText(bars.back().to - bars.front().to, window.workspace().shown().units());
+            QString said;
+            for (const QLabel* label :
+                 window.workspace().feature<CompareController>()->panel()->findChildren<QLabel*>())
+                if (label->text().contains(QStringLiteral("not summed over"))) said = label->text();
+            QVERIFY2(said.endsWith(QStringLiteral("the bars add up to %1.").arg(sum)), qPrintable(said));
+            QVERIFY2(said.contains(QStringLiteral("path through the ranks")) == (kind == 0), qPrintable(said));
             QVERIFY(!window.workspace()
                          .feature<CompareController>()
                          ->panel()

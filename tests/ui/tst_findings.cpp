@@ -88,6 +88,36 @@ private slots:
         QVERIFY(!editor.changed());
     }
 
+    // Beside other runs they act on the run of the panel, which is then shown alone: A, or whose op is selected.
+    void leversActOnTheRunOfAComparison()
+    {
+        const QString file = m_fixture->file("runs.stagewright", {"gpipe", "1f1b"});
+        open(file);
+        for (const int of : {0, 1}) {
+            m_window->workspace().feature<RunComparing>()->show({{file, 1}, {file, 2}});
+            QVERIFY(WindowFixture::settle(*m_window));
+            QTRY_VERIFY(m_window->workspace().shown().mode() == Shown::Mode::Compare);
+            m_window->workspace().viewState()->select(of == 0 ? SpanRef{} : SpanRef{1, 0});
+            QVERIFY(WindowFixture::settle(*m_window));
+            QPushButton* links = button(QStringLiteral("Messages that arrive instantly"));
+            QVERIFY(links != nullptr && links->isEnabled());
+            links->click();
+            QTRY_VERIFY(m_window->workspace().shown().tool() == Shown::Tool::WhatIf);
+            QVERIFY(WindowFixture::settle(*m_window));
+            QCOMPARE(m_window->workspace().shown().ref(), (RunRef{file, of + 1}));
+            QCOMPARE(m_window->workspace().views().timeline->panels().size(), std::size_t{2});
+        }
+        // so does the planner
+        m_window->workspace().feature<RunComparing>()->show({{file, 1}, {file, 2}});
+        QVERIFY(WindowFixture::settle(*m_window));
+        QPushButton* plan = button(QStringLiteral("Plan a better order"));
+        QVERIFY(plan != nullptr);
+        plan->click();
+        QTRY_VERIFY(m_window->workspace().feature<PlannerController>()->panel() != nullptr);
+        QCOMPARE(m_window->workspace().shown().ref(), (RunRef{file, 1}));
+        m_window->workspace().feature<PlannerController>()->panel()->reject();
+    }
+
     // Messages that arrive instantly are a what-if.
     void aLeverOpensAsAWhatIf()
     {

@@ -184,7 +184,7 @@ private slots:
         QVERIFY(!bar->geometry().intersects(banner->geometry())); // one above the other
         QVERIFY(banner->geometry().bottom() < bar->geometry().top());
         bar->hide();
-        QTRY_VERIFY(banner->geometry().bottom() > m_window->workspace().room().pages()->geometry().bottom() - 40);
+        QTRY_VERIFY(banner->geometry().bottom() > m_window->workspace().room().pages()->geometry().bottom() - 80);
         for (const char* name : {"RecordStrip", "RecoveryBar"}) // what is in the layout would move what is under it
             for (const QWidget* one : m_window->findChildren<QWidget*>())
                 if (QLatin1String(one->metaObject()->className()).endsWith(QLatin1String(name)))
@@ -423,7 +423,10 @@ private slots:
         const QRect banner(m_window->workspace().banner()->mapTo(m_window.get(), QPoint()),
                            m_window->workspace().banner()->size());
         QVERIFY(m_window->rect().contains(banner) && m_window->workspace().banner()->isVisible());
-        QVERIFY(banner.top() > timeline.top() + 60);    // the ruler and the first ranks stay visible
+        QVERIFY(banner.top() > timeline.top() + 60); // the ruler and the first ranks stay visible
+        // and so do the legend and, where it is all that memory has, the heading above it
+        const int legend = m_window->workspace().views().legend->mapTo(m_window.get(), QPoint()).y();
+        QVERIFY2(banner.bottom() < legend - 24, qPrintable(QString::number(legend - banner.bottom())));
         m_window->workspace().shown().showRun(refs[0]); // the same one
         QVERIFY(WindowFixture::settle(*m_window));
         QVERIFY(!m_window->workspace().banner()->text().isEmpty());
@@ -835,6 +838,48 @@ private slots:
         const PictureContent content = m_window->workspace().feature<ExportController>()->picture();
         QVERIFY(content.parts[1].height(1000) >= memory->paintedHeight());
         QVERIFY(memory->paintedHeight() >= 4 * 60);
+    }
+
+    // Of three runs all are named, each by its letter, and the charts name those that they are of.
+    void aPictureOfThreeRunsNamesEach()
+    {
+        open({"1f1b", "zb-h1", "gpipe"});
+        const auto refs = m_window->workspace().runs()->refs();
+        m_window->workspace().feature<RunComparing>()->show({refs[0], refs[1], refs[2]});
+        QVERIFY(WindowFixture::settle(*m_window));
+        for (const double width : {oneColumnMm, twoColumnsMm}) {
+            PictureStyle style;
+            style.look = PictureStyle::Look::Paper;
+            style.widthMm = width;
+            const QString said = textsOf(
+                *pictureBytes(m_window->workspace().feature<ExportController>()->picture(), style, PictureKind::Svg));
+            for (const char* text : {"A: 1F1B", "B: ZB-H1", "C: GPipe"})
+                QVERIFY2(said.contains(QLatin1String(text)), qPrintable(said));
+            QVERIFY2(said.contains(QLatin1String(width == oneColumnMm ? "solid C, dashed A" : "solid = C (GPipe)")),
+                     qPrintable(said));
+        }
+    }
+
+    // The peaks of all charts have one form: with the unit or without.
+    void peaksOfAPictureHaveOneForm()
+    {
+        open({"1f1b"}); // rank 3 holds one microbatch
+        PictureStyle style;
+        style.look = PictureStyle::Look::Paper;
+        for (const double width : {oneColumnMm, twoColumnsMm}) {
+            style.widthMm = width;
+            const QString said = textsOf(
+                *pictureBytes(m_window->workspace().feature<ExportController>()->picture(), style, PictureKind::Svg));
+            const QStringList lines = said.split(QLatin1Char('\n'));
+            const auto form = [&](const QString& number, const QString& unit) {
+                return lines.contains(number + QLatin1Char(' ') + unit)                             ? 1
+                       : lines.contains(QStringLiteral("peak ") + number + QLatin1Char(' ') + unit) ? 2
+                                                                                                    : 0;
+            };
+            QVERIFY2(form(QStringLiteral("1"), QStringLiteral("microbatch")) ==
+                         form(QStringLiteral("4"), QStringLiteral("microbatches")),
+                     qPrintable(said));
+        }
     }
 
     void aPictureOfManyRanksSaysWhatIsLeftOut()

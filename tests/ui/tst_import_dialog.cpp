@@ -3,6 +3,9 @@
 // where those are absent.
 #include <QDropEvent>
 #include <QFileDialog>
+#include <QJsonArray>
+#include <QJsonDocument>
+#include <QJsonObject>
 #include <QLabel>
 #include <QLineEdit>
 #include <QMimeData>
@@ -17,6 +20,7 @@
 #include "app/ui/edit/plan_controller.h"
 #include "app/ui/exchange/exchange_controller.h"
 #include "app/ui/exchange/import_controller.h"
+#include "app/ui/program/command_line.h"
 #include "app/ui/shell/appearance.h"
 #include "app/ui/workspace/banner.h"
 #include "app/ui/workspace/offers.h"
@@ -29,9 +33,11 @@
 #include "tests/ui/text_fit.h"
 #include "tests/ui/window_fixture.h"
 #include "traces/export/kineto_writer.h"
+#include "traces/export/perfetto.h"
 #include "traces/format/format_registry.h"
 #include "widgets/edit/schedule_editor.h"
 #include "widgets/export/format_dialog.h"
+#include "widgets/import/import_reading.h"
 
 using namespace stagewright;
 
@@ -470,6 +476,87 @@ private slots:
         // opened by name, traces are imported, too
         m_window->workspace().feature<FileOpening>()->openFiles({files.front()});
         QVERIFY(dialog() != nullptr);
+    }
+
+    // Every suffix of a format that is read is opened, imported when dropped, offered by both dialogs and in the help.
+    void everyFormatThatIsReadIsOffered()
+    {
+        m_window->workspace().actions()["importTraces"]->trigger();
+        QVERIFY(dialog() != nullptr);
+        for (auto* button : dialog()->findChildren<QPushButton*>())
+            if (button->text() == QStringLiteral("&Files…")) button->click();
+        auto* chooser = dialog()->findChild<QFileDialog*>(QStringLiteral("chooseTraces"));
+        QVERIFY(chooser != nullptr);
+        const QString offered = chooser->nameFilters().join(QLatin1Char(' '));
+        chooser->reject();
+        for (const FormatInfo* format : allFormats()) {
+            if (format->read == nullptr) continue;
+            for (const std::string_view suffix : format->suffixes) {
+                const QString name = QString::fromUtf8(suffix.data(), static_cast<qsizetype>(suffix.size()));
+                QVERIFY2(isTrace(QStringLiteral("a") + name) != format->order, qPrintable(name));
+                QVERIFY2(readPatterns().contains(QLatin1Char('*') + name), qPrintable(name));
+                QVERIFY2(offered.contains(QLatin1Char('*') + name), qPrintable(offered));
+                QVERIFY2(helpText().contains(name), qPrintable(name + QLatin1Char('\n') + helpText()));
+            }
+        }
+        QVERIFY(isTrace(QStringLiteral("JOB.TAR")) && !isTrace(QStringLiteral("a.stagewright")));
+        dialog()->reject();
+        QTRY_VERIFY(dialog() == nullptr);
+        // the first page names the tools
+        QString page;
+        for (const QLabel* label : m_window->findChildren<QLabel*>()) page += label->text() + QLatin1Char('\n');
+        for (const char* tool : {"Kineto", "Perfetto", "Nsight Systems", "Chrome"})
+            QVERIFY2(page.contains(QLatin1String(tool)), tool);
+        // and a Perfetto trace that is dropped is read
+        const QString path = m_fixture->dir.filePath(QStringLiteral("rank0.pftrace"));
+        QVERIFY(writePerfettoFile(WindowFixture::simulated("1f1b"), path.toStdString()));
+        drop({path});
+        QVERIFY(dialog() != nullptr);
+        QTRY_VERIFY_WITH_TIMEOUT(dialog()->settled() && dialog()->reading(), 60000);
+        QCOMPARE(dialog()->reading()->result.runs.size(), std::size_t{1});
+    }
+
+    // The card under the pointer and the panel count a span's start from the same moment: of the step, as on the axis.
+    void startsAreThoseOfTheAxis()
+    {
+        const QString path = m_fixture->dir.filePath(QStringLiteral("steps.json"));
+        QJsonArray events;
+        for (int rank = 0; rank < 2; ++rank) {
+            events << QJsonObject{{"ph", "M"},
+                                  {"name", "process_name"},
+                                  {"pid", rank},
+                                  {"args", QJsonObject{{"name", QStringLiteral("rank %1").arg(rank)}}}};
+            for (int step = 0; step < 3; ++step) {
+                const int start = 1000 * step + 50 * rank;
+                for (const auto& [name, at, duration] :
+                     {std::tuple{QStringLiteral("ProfilerStep#%1").arg(step), start, 800},
+                      {QStringLiteral("load"), start + 200, 100}})
+                    events << QJsonObject{{"ph", "X"}, {"name", name}, {"pid", rank},
+                                          {"tid", 1},  {"ts", at},     {"dur", duration}};
+            }
+        }
+        QVERIFY(writeBytes(path, QJsonDocument(QJsonObject{{"traceEvents", events}}).toJson()));
+        ImportDialog* opened = preview({path});
+        QVERIFY(opened != nullptr && opened->reading());
+        opened->setTarget(m_fixture->dir.filePath(QStringLiteral("steps.stagewright")));
+        QTRY_VERIFY_WITH_TIMEOUT(opened->settled() && opened->reading(), 60000);
+        opened->findChild<QPushButton*>(QStringLiteral("primary"))->click();
+        QVERIFY(settle());
+        m_window->workspace().shown().showRun(m_window->workspace().shown().ref(), 2);
+        QVERIFY(settle());
+        const Timeline& timeline = *m_window->workspace().shown().view()->run->timeline;
+        SpanId load = noSpan;
+        for (SpanId id = 0; id < timeline.spans().size(); ++id)
+            if (timeline.spans()[id].step == 2 && timeline.nameOf(timeline.spans()[id]) == "load" &&
+                timeline.trackOf(id).rank == 1)
+                load = id;
+        QVERIFY(load != noSpan);
+        m_window->workspace().viewState()->select({0, load});
+        QVERIFY(settle());
+        const auto& panel = *m_window->workspace().views().timeline->panels().front();
+        QCOMPARE(panel.toAxis(timeline.spans()[load].start), Nanos(50'000)); // rank 0 starts the step, with its load
+        const QString said = m_window->workspace().views().side->selection()->plainText();
+        QVERIFY2(said.contains(QStringLiteral("Start: 50.0 µs")), qPrintable(said));
     }
 
     void everyFieldHasANameAndRoom()

@@ -16,6 +16,7 @@
 #include <QToolBar>
 
 #include "app/ui/edit/edit_controller.h"
+#include "app/ui/files/welcome_page.h"
 #include "app/ui/lessons/lesson_controller.h"
 #include "app/ui/lessons/lesson_session.h"
 #include "app/ui/shell/appearance.h"
@@ -913,6 +914,10 @@ private slots:
         QVERIFY(!window.workspace().feature<LessonController>()->rail()->isVisible());
         QVERIFY(!window.workspace().room().panels()->isHidden());
         QVERIFY(window.workspace().feature<LessonController>()->shelf()->isVisible());
+        // behind the shelf is the first page again, and no list that it could name
+        QVERIFY(window.workspace().runs()->refs().empty());
+        for (const QLabel* label : window.findChild<WelcomePage*>()->findChildren<QLabel*>())
+            QVERIFY2(!label->text().contains(QStringLiteral("in the list")), qPrintable(label->text()));
     }
 
     void the_glossary_links_what_is_on_screen()

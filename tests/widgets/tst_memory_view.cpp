@@ -32,6 +32,7 @@ private slots:
     void scalesAndViolations();
     void extremesAreExact();
     void countersAreCharted();
+    void countersAloneHaveNoRanksBesideThem();
     void predictionIsDotted();
     void groupsAndPinsAreFollowed();
     void rangeFilters();
@@ -467,6 +468,30 @@ void TestMemoryView::countersAreCharted()
     QCOMPARE(counterUnit(4e11, QStringLiteral("B/s")).name, QStringLiteral("GB/s")); // the unit of the ticks
     QCOMPARE(counterUnit(4e11, QStringLiteral("B/s")).factor, 1e9);
     QCOMPARE(counterText(3 * 1073741824.0, QStringLiteral("bytes")), QStringLiteral("3.00 GiB"));
+}
+
+// Unknown memory has no chart, not one of zero; and a counter of one sample keeps its value.
+void TestMemoryView::countersAloneHaveNoRanksBesideThem()
+{
+    const auto panel = makePanel(withMemory({}, 1'000'000, [](TimelineBuilder& builder) {
+        builder.addSample(builder.addCounter(0, "depth", ""), 500'000, 3);
+    }));
+    m_state->setExtent({0, panel->duration});
+    m_state->fitAll();
+    m_view->setPanels({panel});
+    QTRY_VERIFY_WITH_TIMEOUT(m_view->ready(), 20000);
+    QCOMPARE(m_view->rowTitles(), QStringList{QStringLiteral("depth")});
+    QVERIFY(m_view->known());
+    const QImage image = m_view->grab().toImage();
+    const double ratio = image.devicePixelRatio();
+    const auto drawn = [&](Nanos time) {
+        const int x = static_cast<int>(m_view->axis().toX(time) * ratio);
+        for (int y = static_cast<int>(40 * ratio); y < image.height() - 20; ++y)
+            if (const QColor at = image.pixelColor(x, y); at.blue() > at.red() + 40)
+                return true; // lines of the grid: grey
+        return false;
+    };
+    QVERIFY(drawn(800'000) && !drawn(300'000));
 }
 
 void TestMemoryView::predictionIsDotted()

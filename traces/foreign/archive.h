@@ -4,6 +4,7 @@
 // are read without (byte_source.h). Without libarchive at build time each is refused with the command that unpacks it.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -16,6 +17,9 @@
 
 namespace stagewright {
 
+// The ends of names of archives and of single compressed files.
+inline constexpr std::array<std::string_view, 8> packedSuffixes{".gz",  ".zst", ".xz",  ".bz2",
+                                                                ".lz4", ".tgz", ".tar", ".zip"};
 // By its first bytes, uncompressed; false for what can't be read. A compressed SQLite file is one, too: it has to be a
 // file to be read.
 bool isArchive(const std::string& path);

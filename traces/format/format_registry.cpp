@@ -4,6 +4,8 @@
 #include <array>
 #include <cctype>
 
+#include "traces/foreign/archive.h"
+
 namespace stagewright {
 
 namespace formats {
@@ -65,6 +67,24 @@ bool holdsOrder(std::string_view path)
     return std::any_of(all.begin(), all.end(), [&](const FormatInfo* info) {
         return info->read != nullptr && info->order && hasSuffixOf(*info, path);
     });
+}
+
+bool holdsTrace(std::string_view path)
+{
+    const auto ends = [path](std::string_view suffix) { return endsWith(path, suffix); };
+    return std::any_of(packedSuffixes.begin(), packedSuffixes.end(), ends) ||
+           std::any_of(all.begin(), all.end(), [&](const FormatInfo* info) {
+               return info->read != nullptr && !info->order && hasSuffixOf(*info, path);
+           });
+}
+
+std::vector<std::string_view> readSuffixes()
+{
+    std::vector<std::string_view> suffixes;
+    for (const FormatInfo* info : all)
+        if (info->read != nullptr) suffixes.insert(suffixes.end(), info->suffixes.begin(), info->suffixes.end());
+    suffixes.insert(suffixes.end(), packedSuffixes.begin(), packedSuffixes.end());
+    return suffixes;
 }
 
 bool holdsHostExports(std::string_view format)

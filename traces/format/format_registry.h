@@ -91,6 +91,10 @@ const FormatInfo* formatOfHead(std::string_view head); // the first that is read
 const FormatInfo* formatOfSuffix(std::string_view path);
 // of a format that is read and holds the order alone, by the suffix in whatever case
 bool holdsOrder(std::string_view path);
+// of a format that is read and holds more than an order, or packed, likewise
+bool holdsTrace(std::string_view path);
+// of every file that is read, packed ones last: ".pftrace" …, ".json" …, ".zip"
+std::vector<std::string_view> readSuffixes();
 bool holdsHostExports(std::string_view format); // FormatInfo::hostExports of the format of that name
 std::string readableFormats();                  // "Kineto and Chrome JSON, plain or gzip, … and schedule CSV"
 

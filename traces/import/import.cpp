@@ -118,9 +118,13 @@ std::string jobOf(const std::string& file, int ofRank)
 
 std::string withoutSuffixes(std::string name)
 {
-    for (const std::string_view suffix :
-         {".gz", ".zst", ".xz", ".bz2", ".lz4", ".json", ".trace", ".pt", ".sqlite", ".csv"})
-        if (name.ends_with(suffix)) name.erase(name.size() - suffix.size());
+    std::vector<std::string_view> suffixes = readSuffixes();
+    suffixes.insert(suffixes.end(), {".trace", ".pt"}); // PyTorch's rank0.1234.pt.trace.json
+    const auto last = [&] {
+        return std::find_if(suffixes.begin(), suffixes.end(),
+                            [&](std::string_view one) { return name.ends_with(one); });
+    };
+    for (auto suffix = last(); suffix != suffixes.end(); suffix = last()) name.erase(name.size() - suffix->size());
     return name;
 }
 
@@ -137,7 +141,7 @@ std::string runNameOf(const std::string& file, int rank)
     if (std::none_of(name.begin(), name.end(), shown)) name.clear();
     if (name.empty()) { // rank0.pt.trace.json: as the folder or archive
         name = fs::path(file).parent_path().filename().string();
-        for (const std::string_view suffix : {".gz", ".zst", ".xz", ".bz2", ".lz4", ".tgz", ".tar", ".zip"})
+        for (const std::string_view suffix : packedSuffixes)
             if (name.size() > suffix.size() && name.ends_with(suffix)) name.erase(name.size() - suffix.size());
     }
     return name.empty() ? "imported" : name;

@@ -460,6 +460,21 @@ private:
         for (const Remark& remark : quiz.fails) evaluates(remark.text, start, nullptr);
     }
 
+    // Whether the text has the words, not as a part of others.
+    static bool says(const std::string& text, const std::string& words)
+    {
+        for (std::size_t at = text.find(words); at != std::string::npos; at = text.find(words, at + 1)) {
+            const auto joins = [&](std::size_t beside) {
+                return beside < text.size() && (std::isalnum(static_cast<unsigned char>(text[beside])) != 0 ||
+                                                text[beside] == '.' || text[beside] == '/');
+            };
+            const std::size_t end = at + words.size();
+            const bool stop = end < text.size() && text[end] == '.' && (end + 1 == text.size() || text[end + 1] == ' ');
+            if ((at == 0 || !joins(at - 1)) && (!joins(end) || stop)) return true;
+        }
+        return false;
+    }
+
     // The answer comes by "Show the solution" only: no reply to a wrong answer has it, nor a hint, nor a figure that
     // the panel shows from the start.
     void withholds(const Quiz& quiz, const Step& step, const StepState& start)
@@ -472,19 +487,7 @@ private:
                    static_cast<double>(value.list()->size()) == *truth->number(); // to be counted
         };
         const std::string words = lessons::toText(*truth);
-        const auto has = [&](const std::string& text) {
-            for (std::size_t at = text.find(words); at != std::string::npos; at = text.find(words, at + 1)) {
-                const auto joins = [&](std::size_t beside) {
-                    return beside < text.size() && (std::isalnum(static_cast<unsigned char>(text[beside])) != 0 ||
-                                                    text[beside] == '.' || text[beside] == '/');
-                };
-                const std::size_t end = at + words.size();
-                const bool stop =
-                    end < text.size() && text[end] == '.' && (end + 1 == text.size() || text[end + 1] == ' ');
-                if ((at == 0 || !joins(at - 1)) && (!joins(end) || stop)) return true;
-            }
-            return false;
-        };
+        const auto has = [&](const std::string& text) { return says(text, words); };
         const auto tell = [&](const Text& text, const StepState& at, FilePlace place, const std::string& what) {
             bool given = has(at.say(text));
             for (const Text::Piece& piece : text.pieces)
@@ -576,10 +579,12 @@ private:
 
     void truthIsChoice(const Predict& predict, const StepState& at)
     {
-        if (predict.choices.empty()) return;
         auto truth = at.evaluate(predict.truth);
         if (!truth) return;
         const std::string words = lessons::toText(*truth);
+        state(!says(m_lesson.title, words), predict.at, Point::Withholds,
+              fmt::format("the title gives the answer of '{}' away", predict.id));
+        if (predict.choices.empty()) return;
         state(std::find(predict.choices.begin(), predict.choices.end(), words) != predict.choices.end(), predict.at,
               Point::Names,
               fmt::format("the truth of '{}' is '{}', which is not among the choices", predict.id, words));

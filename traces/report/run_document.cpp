@@ -447,9 +447,10 @@ document::Section leversSection(const RunReport& report)
             levers.behind > 0
                 ? fmt::format(", its ops {}", formatDuration(*levers.simulated - levers.behind, report.units.time))
                 : "",
-            levers.measured > 0 ? fmt::format(" (measured: {}, {})", formatDuration(levers.measured, report.units.time),
-                                              formatChange(levers.error()))
-                                : ""));
+            levers.measured > 0 && (!report.simulated || *levers.simulated != levers.measured)
+                ? fmt::format(" ({}: {}, {})", report.simulated ? "in the run" : "measured",
+                              formatDuration(levers.measured, report.units.time), formatChange(levers.error()))
+                : ""));
     if (levers.together && shown) {
         const LeverTable::Together& both = *levers.together;
         const auto title = [&levers](const std::string& name) {

@@ -264,6 +264,7 @@ Result<RunReport> reportOf(const StepContext& context, const ReportOptions& opti
     report.step = context.step();
     report.units = {timeline.timeUnit(), timeline.memoryUnit()};
     report.cpuTime = timeline.hasCpuTime();
+    report.simulated = run.info.provenance == Provenance::Simulated;
     report.memoryCap = context.options().memoryCap;
     report.schedule = run.schedule;
     if (!report.schedule)

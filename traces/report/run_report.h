@@ -42,6 +42,7 @@ struct RunReport {
     std::optional<Bytes> memoryCap; // of a rank's activations, given or the run's own
     std::size_t spans = 0;          // of the step
     bool cpuTime = false;           // the run says how long its ops were on the processor
+    bool simulated = false;         // nothing of it was measured
     // of a step without ops: what its devices did, the tables of that part (ReportPart::Device); empty: it has no kernels
     std::vector<ReportTable> devices;
     std::optional<LeverTable> levers; // what would help; nothing: not asked for, or of a range

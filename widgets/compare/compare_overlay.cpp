@@ -12,7 +12,8 @@ namespace {
 
 // What a further panel saves or costs compared with the first, painted from the end of the shorter to the end of the
 // longer one: with two panels on the shorter, with more on the further one, so that each band is beside its run.
-void paintDifference(QPainter& p, const TimelineScene& scene, const Theme& theme, std::size_t other, bool shows)
+void paintDifference(QPainter& p, const TimelineScene& scene, const Theme& theme, std::size_t other,
+                     const QString& unclaimed)
 {
     const TimelinePanel& a = *scene.panels.front();
     const TimelinePanel& b = scene.panel(static_cast<int>(other));
@@ -20,7 +21,7 @@ void paintDifference(QPainter& p, const TimelineScene& scene, const Theme& theme
     if (delta == 0 || a.duration <= 0) return;
     if (a.units.time != b.units.time || a.lead != 0 || b.lead != 0) return; // neither a sum nor a common start
     const bool faster = delta < 0, pair = scene.panels.size() == 2;
-    const QColor colour = !shows ? theme.secondary : faster ? theme.better : theme.worse;
+    const QColor colour = !unclaimed.isEmpty() ? theme.secondary : faster ? theme.better : theme.worse;
     const Axis& axis = scene.axis;
     const QRectF plot = scene.plotRect().adjusted(4, 0, 0, 0);
     const double x0 = axis.toX(std::min(a.duration, b.duration)), x1 = axis.toX(std::max(a.duration, b.duration));
@@ -51,7 +52,7 @@ void paintDifference(QPainter& p, const TimelineScene& scene, const Theme& theme
     const Nanos before = a.stepTime(), after = b.stepTime();
     const QString text = signedDurationText(after - before, a.units);
     const QString share =
-        !shows ? u"within the noise"_s : changeText(static_cast<double>(before), static_cast<double>(after));
+        !unclaimed.isEmpty() ? unclaimed : changeText(static_cast<double>(before), static_cast<double>(after));
     QFont big = fontOf(FontRole::Rank);
     big.setPixelSize(15);
     const double needs = QFontMetricsF(big).horizontalAdvance(text) + 16;
@@ -65,9 +66,9 @@ void paintDifference(QPainter& p, const TimelineScene& scene, const Theme& theme
 
 } // namespace
 
-void CompareOverlay::setShows(std::vector<bool> shows)
+void CompareOverlay::setUnclaimed(std::vector<QString> why)
 {
-    m_shows = std::move(shows);
+    m_unclaimed = std::move(why);
     update();
 }
 
@@ -75,7 +76,7 @@ void CompareOverlay::paint(QPainter& painter, const TimelineScene& scene, const 
 {
     painter.setClipRect(scene.scrolledRect(), Qt::IntersectClip);
     for (std::size_t other = 1; other < scene.panels.size(); ++other)
-        paintDifference(painter, scene, theme, other, other > m_shows.size() || m_shows[other - 1]);
+        paintDifference(painter, scene, theme, other, other > m_unclaimed.size() ? QString() : m_unclaimed[other - 1]);
 }
 
 } // namespace stagewright

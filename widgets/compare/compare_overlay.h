@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <QObject>
+#include <QString>
 
 #include "widgets/timeline/overlay.h"
 
@@ -13,12 +14,13 @@ namespace stagewright {
 class CompareOverlay : public QObject, public Overlay {
 public:
     explicit CompareOverlay(QObject* parent) : QObject(parent), Overlay(OverlayLayer::Compared) {}
-    // Per panel after the first: its change exceeds the noise; otherwise the band says so. Absent: it does.
-    void setShows(std::vector<bool> shows);
+    // Per panel after the first: why its change is not claimed, as the band says; empty or absent: it is.
+    void setUnclaimed(std::vector<QString> why);
+    const std::vector<QString>& unclaimed() const { return m_unclaimed; }
     void paint(QPainter& painter, const TimelineScene& scene, const Theme& theme) const override;
 
 private:
-    std::vector<bool> m_shows;
+    std::vector<QString> m_unclaimed;
 };
 
 } // namespace stagewright

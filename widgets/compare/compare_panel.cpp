@@ -202,10 +202,15 @@ void ComparePanel::fillWaterfall()
     m_waterfall->setPlot(waterfallPlot(m_bars, m_units));
     m_waterfall->setFixedHeight(waterfallHeight(m_bars));
     QString note;
+    const Nanos change = m_comparison->change.makespanDelta;
     if (ladder && m_comparison->ladder.empty())
         note = QString::fromStdString(m_comparison->noLadder);
-    else if (!ladder && m_comparison->change.makespanDelta == 0)
-        note = u"The critical paths take the same time."_s;
+    else if (change == 0)
+        note = ladder ? QString() : u"The critical paths take the same time."_s;
+    else // the same words are used of sums over ranks below
+        note = (ladder ? u"Of the step, not summed over ranks: the bars add up to %1."_s
+                       : u"Of one path through the ranks, not summed over them: the bars add up to %1."_s)
+                   .arg(signedDurationText(change, m_units));
     if (m_comparison->withinSpread) note = u"Within the noise: no significant difference."_s;
     m_fallNote->setText(note);
     m_fallNote->setVisible(!note.isEmpty());
@@ -309,8 +314,8 @@ void ComparePanel::fillIdle(const Comparison& comparison)
 void ComparePanel::fillWhy(const Comparison& comparison)
 {
     const Nanos delta = comparison.change.stepDelta;
-    m_why->setTitle(comparison.withinSpread || !comparison.sameUnits ? u"What differs"_s
-                    : delta < 0                                      ? u"Why %1 is faster"_s.arg(m_letter)
+    m_why->setTitle(!comparison.shows() || !comparison.sameUnits ? u"What differs"_s
+                    : delta < 0                                  ? u"Why %1 is faster"_s.arg(m_letter)
                                 : (delta > 0 ? u"Why %1 is slower"_s.arg(m_letter) : u"What differs"_s));
     m_why->setVisible(!comparison.why.empty());
     for (const std::string& sentence : comparison.why) {

@@ -317,9 +317,9 @@ void EditPanel::refreshFigures()
 
     const EditFigures& was = m_editor->originalFigures();
     for (std::size_t r = 0; r < now.busy.size() && r < mostRanks; ++r) {
-        const double busy = now.makespan > 0 ? static_cast<double>(now.busy[r]) / static_cast<double>(now.makespan) : 0;
-        const double before = was.makespan > 0 && r < was.busy.size()
-                                  ? static_cast<double>(was.busy[r]) / static_cast<double>(was.makespan)
+        const double busy = now.window > 0 ? static_cast<double>(now.busy[r]) / static_cast<double>(now.window) : 0;
+        const double before = was.window > 0 && r < was.busy.size()
+                                  ? static_cast<double>(was.busy[r]) / static_cast<double>(was.window)
                                   : 0;
         const Bytes peak = r < now.peaks.size() ? now.peaks[r] : 0;
         const Bytes peakBefore = r < was.peaks.size() ? was.peaks[r] : 0;

@@ -22,17 +22,20 @@ EditFigures editFigures(const Schedule& schedule, const SimResult& result)
         figures.peakActivation = *largest;
         figures.peakRank = static_cast<int>(largest - result.peakActivation.begin());
     }
+    Nanos first = result.makespan;
     for (std::size_t r = 0; r < schedule.order.size(); ++r) {
         Nanos busy = 0;
         Nanos until = 0; // both ops of a pair have one interval
         for (std::size_t i = 0; i < schedule.order[r].size(); ++i) {
             if (!isBusy(schedule.order[r][i].kind)) continue;
             const std::size_t id = result.offsets[r] + i;
+            first = std::min(first, result.start[id]);
             busy += std::max<Nanos>(0, result.end[id] - std::max(until, result.start[id]));
             until = std::max(until, result.end[id]);
         }
         figures.busy.push_back(busy);
     }
+    figures.window = result.makespan - first;
     return figures;
 }
 

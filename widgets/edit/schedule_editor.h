@@ -27,6 +27,7 @@ struct EditFigures {
     int peakRank = 0;
     std::vector<Bytes> peaks; // by rank
     std::vector<Nanos> busy;  // by rank
+    Nanos window = 0;         // from the first op to the last, of which that is a share
 };
 EditFigures editFigures(const Schedule& schedule, const SimResult& result);
 

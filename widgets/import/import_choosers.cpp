@@ -31,9 +31,8 @@ void ImportDialog::addWords(const QStringList& words)
 
 void ImportDialog::chooseFiles()
 {
-    auto* dialog = new QFileDialog(
-        this, u"Choose traces"_s, folder(),
-        u"Traces and schedules (*.json *.json.gz *.gz *.sqlite *.csv *.zip *.tar *.tgz *.zst *.xz);;All files (*)"_s);
+    auto* dialog = new QFileDialog(this, u"Choose traces"_s, folder(),
+                                   u"Traces and schedules (%1);;All files (*)"_s.arg(readPatterns().join(u' ')));
     dialog->setObjectName(u"chooseTraces"_s);
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     dialog->setFileMode(QFileDialog::ExistingFiles);

@@ -118,7 +118,7 @@ void ImportDialog::build()
     m_words->setToolTip(
         u"One per line: a file, a folder, or a pattern with * and ?. The ranks of a job become one run."_s);
     m_words->setPlaceholderText(
-        u"rank*.json.gz, a folder or archive of traces, an Nsight Systems export, a schedule CSV"_s);
+        u"rank*.json.gz, rank*.pftrace, a folder or archive of traces, an Nsight Systems export, a schedule CSV"_s);
     m_words->setTabChangesFocus(true);
     m_words->setLineWrapMode(QPlainTextEdit::NoWrap);
     m_words->setFixedHeight(m_words->fontMetrics().lineSpacing() * 3 + 18);

@@ -222,14 +222,15 @@ ImportAnswer readTraces(const ImportQuestion& question, const Progress& progress
     return answer;
 }
 
-bool isTrace(const QString& path)
+bool isTrace(const QString& path) { return QFileInfo(path).isDir() || holdsTrace(path.toStdString()); }
+
+QStringList readPatterns()
 {
-    const QFileInfo info(path);
-    if (info.isDir()) return true;
-    const QString suffix = info.suffix().toLower();
-    return suffix == "json"_L1 || suffix == "gz"_L1 || suffix == "sqlite"_L1 || suffix == "zip"_L1 ||
-           suffix == "tar"_L1 || suffix == "tgz"_L1 || suffix == "zst"_L1 || suffix == "xz"_L1 || suffix == "bz2"_L1 ||
-           suffix == "lz4"_L1;
+    QStringList patterns;
+    for (const std::string_view suffix : readSuffixes())
+        patterns << u'*' + QString::fromUtf8(suffix.data(), static_cast<qsizetype>(suffix.size()));
+    patterns.removeDuplicates();
+    return patterns;
 }
 
 } // namespace stagewright

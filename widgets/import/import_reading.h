@@ -52,7 +52,9 @@ struct ImportAnswer {
 // assemble().
 ImportAnswer readTraces(const ImportQuestion& question, const Progress& progress = {});
 
-// Whether the window imports it as a trace: a folder, or a file with suffix .json, .gz or .sqlite.
+// Whether the window imports it as a trace: a folder, or a file with the suffix of a format or of packed files.
 bool isTrace(const QString& path);
+// What dialogs offer of traces and schedules: "*.pftrace", "*.json", … "*.zip".
+QStringList readPatterns();
 
 } // namespace stagewright

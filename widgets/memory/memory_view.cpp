@@ -72,11 +72,17 @@ QSize MemoryView::minimumSizeHint() const { return {420, known() ? 100 : static_
 
 bool MemoryView::known() const
 {
+    return ofRanks() ||
+           std::any_of(m_rows->begin(), m_rows->end(), [](const MemoryRow& row) { return row.counter.has_value(); });
+}
+
+bool MemoryView::ofRanks() const
+{
     if (m_panels.empty() || !ready() || m_predicted) return true;
-    const auto holds = [](const MemoryRow& row) {
-        return row.counter || row.total().peak != 0 || (row.ghost && row.ghost->peak != 0);
-    };
-    return m_panels.back()->timeline->hasMemory() || std::any_of(m_rows->begin(), m_rows->end(), holds);
+    return m_panels.back()->timeline->hasMemory() ||
+           std::any_of(m_rows->begin(), m_rows->end(), [](const MemoryRow& row) {
+               return !row.counter && (row.total().peak != 0 || (row.ghost && row.ghost->peak != 0));
+           });
 }
 
 QChar MemoryView::letterOf(std::size_t panel) const
@@ -183,7 +189,7 @@ void MemoryView::arrange()
         };
         const RowPlan plan = planRows({m_panels.back()}, m_state->rows());
         for (const RowItem& item : plan.items) {
-            if (!known()) break;
+            if (!ofRanks()) break;
             const auto at = static_cast<std::size_t>(item.rankIndex);
             if (item.kind != RowKind::Group) {
                 if (at < rows.size()) add(rows[at], rows[at].title, {});
@@ -293,7 +299,7 @@ MemoryScene MemoryView::scene(const QSizeF& size) const
     QStringList words;
     if (!ready()) words << u"drawing the charts…"_s;
     const bool budgetShown = m_budget && m_settings.has(MemoryCategory::Activations);
-    if (!known())
+    if (!ofRanks())
         words << (m_panels.empty() || m_panels.back()->noMemory.empty()
                       ? u"not recorded in this run"_s
                       : QString::fromStdString(m_panels.back()->noMemory));
@@ -311,7 +317,7 @@ MemoryScene MemoryView::scene(const QSizeF& size) const
         for (const MemoryLayer& layer : fullest->layers) names << titleOf(layer.category).toLower();
         words << u"from the bottom: %1"_s.arg(names.join(u", "_s));
     }
-    if (m_panels.size() > 1) {
+    if (m_panels.size() > 1 && ofRanks()) {
         const std::size_t last = m_panels.size() - 1;
         const auto named = [this](std::size_t i) { return u"%1 (%2)"_s.arg(letterOf(i)).arg(m_panels[i]->name); };
         words << u"solid = %1"_s.arg(named(last)) << u"dashed grey = %1"_s.arg(named(last - 1));
@@ -381,9 +387,8 @@ void MemoryView::paintTo(QPainter& painter, const QRectF& rect, const Theme& the
         painted.rows = std::move(kept);
         const QString which =
             most == 1 ? u"the fullest of %1 ranks"_s.arg(all) : u"the %1 fullest of %2 ranks"_s.arg(most).arg(all);
-        painted.subtitle = m_panels.size() > 1 ? u"%1; solid %2, dashed %3"_s.arg(which)
-                                                     .arg(QChar(static_cast<char16_t>(u'A' + m_panels.size() - 1)))
-                                                     .arg(QChar(static_cast<char16_t>(u'A' + m_panels.size() - 2)))
+        painted.subtitle = m_panels.size() > 1 ? u"%1; solid %2, dashed %3"_s.arg(which).arg(
+                                                     letterOf(m_panels.size() - 1), letterOf(m_panels.size() - 2))
                                                : which;
     }
     const double each = room / static_cast<double>(std::max<std::size_t>(1, painted.rows.size()));

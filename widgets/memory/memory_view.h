@@ -62,7 +62,7 @@ public:
     QSize minimumSizeHint() const override;
     // Scrolls so that a rank's chart is the first one, or, where it is in view anywhere, that it is in view.
     void showRank(int rankIndex, bool first);
-    bool known() const; // false: the run holds no memory, and one line says so
+    bool known() const; // false: nothing to chart, and one line says so
 
 signals:
     void settingsChanged();
@@ -85,6 +85,7 @@ private:
     int placeOf(int rankIndex) const; // −1: none
     void scrollBy(double pixels);
     QString headline() const;
+    bool ofRanks() const; // ranks have charts, not only counters
 
     ViewState* m_state;
     std::vector<std::shared_ptr<const TimelinePanel>> m_panels;

@@ -215,6 +215,8 @@ void paintCounter(QPainter& p, const MemoryScene& scene, int row, const CounterC
         for (std::size_t i = first; i < last; ++i)
             if (std::isfinite(samples[i].value))
                 line << QPointF(axis.toX(samples[i].time), scene.yOf(row, samples[i].value));
+        // the last value stays, as the card says
+        if (last == samples.size() && !line.isEmpty()) line << QPointF(axis.toX(axis.range.end), line.back().y());
         p.setBrush(Qt::NoBrush);
         p.setPen(QPen(colour, 1.3, Qt::SolidLine, Qt::FlatCap, Qt::BevelJoin));
         p.drawPolyline(line);
@@ -268,14 +270,17 @@ void paintGutter(QPainter& p, const MemoryScene& scene, const Theme& theme, int 
     }
     p.setFont(fontOf(FontRole::Small));
     p.setPen(warns ? theme.critical : theme.secondary);
-    constexpr double axisLabels = 30;
-    const bool fits = left + QFontMetricsF(p.font()).horizontalAdvance(place.subtitle) <= scene.axis.left - axisLabels;
-    const auto roomFor = [&, metrics = QFontMetricsF(p.font())](const QString& text) {
-        return left + metrics.horizontalAdvance(text) <= scene.axis.left - 16;
+    // one form for all charts of figures
+    const auto haveRoom = [&, metrics = QFontMetricsF(p.font())](QString MemoryPlace::*text, double beside) {
+        return std::all_of(scene.rows.begin(), scene.rows.end(), [&](const MemoryPlace& one) {
+            return one.figure.isEmpty() || left + metrics.horizontalAdvance(one.*text) <= scene.axis.left - beside;
+        });
     };
-    const QString below = fits || place.figure.isEmpty() ? place.subtitle
-                          : roomFor(place.figure)        ? place.figure
-                                                         : place.figure.section(u' ', 0, 0); // the title has the unit
+    constexpr double axisLabels = 30;
+    const QString below = place.figure.isEmpty() || haveRoom(&MemoryPlace::subtitle, axisLabels) ? place.subtitle
+                          : haveRoom(&MemoryPlace::figure, 16)
+                              ? place.figure
+                              : place.figure.section(u' ', 0, 0); // the title has the unit
     p.drawText(QPointF(left, middle + 15), joined ? below + u" · "_s + place.note : below);
     if (place.note.isEmpty() || joined) return;
     p.setPen(theme.faint);

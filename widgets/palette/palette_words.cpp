@@ -37,7 +37,7 @@ QString wordsOfAction(const QString& id)
         {u"fullScreen"_s, u"fullscreen maximise maximize presentation present"_s},
         {u"glossary"_s, u"terms meaning define definition dictionary words what"_s},
         {u"groupReplica"_s, u"data parallel dp fold copies"_s},
-        {u"importTraces"_s, u"pytorch profiler nsight nsys chrome kineto load json open trace"_s},
+        {u"importTraces"_s, u"pytorch profiler nsight nsys chrome kineto perfetto pftrace load json open trace"_s},
         {u"keys"_s, u"shortcuts keyboard hotkeys bindings help cheat sheet"_s},
         {u"lessons"_s, u"tutorial learn teach course training beginner"_s},
         {u"loweredView"_s, u"sends receives deadlock hang messages buffers"_s},

@@ -6,6 +6,7 @@
 #include <QHBoxLayout>
 #include <QLabel>
 
+#include "schedules/base/step_number.h"
 #include "schedules/model/kinds.h"
 #include "traces/analysis/explain_gap.h"
 #include "traces/analysis/kernels.h"
@@ -31,6 +32,19 @@ QString listed(const QStringList& names)
 QString listedTip(const QString& meaning, const QStringList& names)
 {
     return names.size() <= mostNamed + 1 ? meaning : meaning + u'\n' + inLines(names.join(u", "_s));
+}
+
+// Of the span's step, else of the one that the figures are of, over all ranks: where the axis is 0. None: there are no
+// steps. Of an excerpt the figures know it, as its timeline has a part.
+std::optional<Nanos> startOfStep(const Timeline& timeline, const RunReport& figures, const Span& span)
+{
+    const int step = span.step == outsideSteps ? figures.step : span.step;
+    std::optional<Nanos> begin;
+    if (const BubbleReport& bubbles = figures.bubbles; step == figures.step && bubbles.windowEnd > bubbles.windowBegin)
+        begin = bubbles.windowBegin;
+    for (const StepMark& mark : timeline.stepMarks())
+        if (mark.step == step) begin = std::min(begin.value_or(mark.begin), mark.begin);
+    return begin;
 }
 
 } // namespace
@@ -170,10 +184,9 @@ void SelectionColumn::describeSpan(SpanId id)
     if (!op) m_selection->addRow(u"Rank"_s, QString::number(track.rank), u"Whose device ran it."_s);
     if (const QString lane = laneTitle(track); !op && !lane.isEmpty())
         m_selection->addRow(track.lane == Lane::Other ? u"On"_s : u"Stream"_s, lane, u"The lane it is on."_s);
-    const bool window = m_figures->bubbles.windowEnd > m_figures->bubbles.windowBegin; // else from the start of the run
-    const Nanos begin = window ? m_figures->bubbles.windowBegin : timeline.begin();
-    m_selection->addRow(u"Start"_s, durationText(span.start - begin, m_units),
-                        window ? u"From the start of the step's window."_s : u"From the start of the run."_s);
+    const std::optional<Nanos> begin = startOfStep(timeline, *m_figures, span);
+    m_selection->addRow(u"Start"_s, durationText(span.start - begin.value_or(timeline.begin()), m_units),
+                        begin ? u"From the start of the step, as on the axis."_s : u"From the start of the run."_s);
     m_selection->addRow(u"Duration"_s, durationText(span.duration(), m_units),
                         u"From start to end on the run's clock."_s);
     if (timeline.hasCpuTime() && timeline.cpuTime(id) >= 0)

@@ -59,7 +59,6 @@ void SidePanel::setRun(std::shared_ptr<const Run> run, std::shared_ptr<const Run
     m_figures = std::move(figures);
     m_stepFigures.reset();
     m_filterNote.clear();
-    m_acts = acts;
     const bool shown = m_run && m_figures && m_run->timeline;
     m_units = shown ? Units{m_run->timeline->timeUnit(), m_run->timeline->memoryUnit()} : Units{};
     for (PanelSection* section :
@@ -182,7 +181,7 @@ bool warmsUp(const RunInfo& info) { return info.state == RunState::Recording && 
 
 void SidePanel::fillLevers()
 {
-    const bool shown = m_acts && !filtered() && m_figures->levers && m_figures->noOps.empty();
+    const bool shown = !filtered() && m_figures->levers && m_figures->noOps.empty();
     m_levers->setVisible(shown);
     if (!shown) return;
     if (warmsUp(m_run->info)) {

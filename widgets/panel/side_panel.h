@@ -23,7 +23,7 @@ class SidePanel : public QStackedWidget {
 public:
     explicit SidePanel(QWidget* parent = nullptr);
 
-    // Null: empty. Without acts nothing can be done here: findings and gaps are texts, as beside other runs.
+    // Null: empty. Without acts gaps are texts, as beside other runs; findings act on the run of the panel.
     // A heading names the run where there are several.
     void setRun(std::shared_ptr<const Run> run, std::shared_ptr<const RunReport> figures, bool acts = true,
                 const QString& heading = {});
@@ -88,7 +88,6 @@ private:
     PanelSection* m_filter;
     std::optional<Bytes> m_budget;
     Units m_units;
-    bool m_acts = true;
     bool m_everyRank = false; // the reader asked for them
     QString m_headline;
     PanelSection* m_levers;

@@ -291,7 +291,9 @@ void paintGutterLanes(const Frame& f, const RowPlace& row, double top)
             const auto busy = gpuBusyAt(f.scene.rankOf(row), at);
             const QString share = busy ? u"  "_s + busyText(*busy, 0) : QString();
             text = metrics.elidedText(laneTitle({f.scene.rankOf(row).rank, lanes[at].lane, lanes[at].track}),
-                                      Qt::ElideMiddle, room - metrics.horizontalAdvance(share)) +
+                                      // threads of one program differ in their number
+                                      lanes[at].lane == Lane::Other ? Qt::ElideRight : Qt::ElideMiddle,
+                                      room - metrics.horizontalAdvance(share)) +
                    share;
         }
         f.p.drawText(QRectF(gutter.right - room, y - 2 + (row.device ? (row.lanePitch - 12) / 2 - 1 : 0), room, 14),

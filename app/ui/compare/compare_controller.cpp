@@ -145,7 +145,7 @@ CompareController::CompareController(Workspace& workspace)
             inspector->setPage(Inspector::Tab::Compare, comparing ? static_cast<QWidget*>(m_panel) : m_invitation);
             inspector->open(comparing ? Inspector::Tab::Compare : Inspector::Tab::Summary);
         }
-        if (!comparing) m_difference->setShows({}); // what tools draw beside a run is simulated: it has no noise
+        if (!comparing) m_difference->setUnclaimed({}); // what tools draw beside a run is simulated: it has no noise
     });
     connect(&workspace.shown(), &Shown::timesRefreshed, this, [this] {
         const Shown& now = m_workspace.shown();
@@ -405,9 +405,12 @@ void CompareController::present(bool fit)
     }
     m_workspace.shown().presentCompared(m_views.front(), m_views[other], comparison);
     if (fit) m_workspace.views().timeline->setPanels(m_panels);
-    std::vector<bool> shows;
-    for (const auto& one : m_comparisons) shows.push_back(one->shows());
-    m_difference->setShows(std::move(shows));
+    std::vector<QString> unclaimed;
+    for (const auto& one : m_comparisons)
+        unclaimed.push_back(one->withinSpread  ? u"within the noise"_s
+                            : one->tooFewSteps ? u"too few steps: noise unknown"_s
+                                               : QString());
+    m_difference->setUnclaimed(std::move(unclaimed));
     m_workspace.views().memory->setPanels({m_panels.front(), m_panels[other]},
                                           u"A"_s + QChar(static_cast<char16_t>(u'A' + other)));
     m_workspace.views().legend->setPanels(m_panels);

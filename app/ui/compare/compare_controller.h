@@ -41,6 +41,7 @@ public:
     std::optional<Op> alignedAt() const { return m_question.alignedAt; }
     void toggle(); // the button: selects runs, or returns to a single run
     const std::vector<std::shared_ptr<const RunView>>& shown() const override { return m_views; }
+    const std::shared_ptr<const RunView>& beside() const override { return m_side; }
     // of A and each other
     const std::vector<std::shared_ptr<const Comparison>>& comparisons() const { return m_comparisons; }
 

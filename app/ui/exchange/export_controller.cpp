@@ -170,14 +170,21 @@ PictureContent ExportController::picture() const
     TimelineView* timeline = m_workspace.views().timeline;
     MemoryView* memory = m_workspace.views().memory;
     if (m_workspace.shown().mode() == Shown::Mode::Compare && other) {
-        const QStringList names = distinctTitles({shown, other});
-        content.title = u"A: %1; B: %2"_s.arg(titleOf(*shown, names[0]), titleOf(*other, names[1]));
-        content.caption << captionOf(*shown, u"A: "_s) << captionOf(*other, u"B: "_s);
-        // shapes and figures are in the picture
-        content.shortTitle = u"A: %1; B: %2"_s.arg(names[0], names[1]);
-        content.shortCaption
-            << u"A: step %1, %2; %3"_s.arg(shown->step + 1).arg(costsText(*shown->run), sourceText(*shown))
-            << u"B: step %1, %2; %3"_s.arg(other->step + 1).arg(costsText(*other->run), sourceText(*other));
+        const auto& views = m_workspace.feature<RunComparing>()->shown();
+        const QStringList names = distinctTitles(views);
+        QStringList titles, shortTitles;
+        for (std::size_t i = 0; i < views.size(); ++i) {
+            const RunView& view = *views[i];
+            const QString mark = QChar(static_cast<char16_t>(u'A' + i)) + u": "_s,
+                          name = names[static_cast<qsizetype>(i)];
+            titles << mark + titleOf(view, name);
+            content.caption << captionOf(view, mark);
+            shortTitles << mark + name; // shapes and figures are in the picture
+            content.shortCaption
+                << mark + u"step %1, %2; %3"_s.arg(view.step + 1).arg(costsText(*view.run), sourceText(view));
+        }
+        content.title = titles.join(u"; "_s);
+        content.shortTitle = shortTitles.join(u"; "_s);
     } else if (m_workspace.shown().mode() == Shown::Mode::Edit) {
         const ScheduleEditor& editor = m_workspace.feature<OrderEditing>()->editor();
         content.title = u"%1 (edited)"_s.arg(titleOf(*shown, runTitle(shown->run->info)));

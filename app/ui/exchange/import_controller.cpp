@@ -28,9 +28,10 @@ Result<std::vector<qint64>> storeImported(const ImportReading& reading, const st
 std::vector<ActionEntry> ImportController::actionTable()
 {
     return {
-        item("importTraces", ActionGroup::FileOpen, u"&Import traces…"_s, "Ctrl+I",
-             u"Imports traces of PyTorch's profiler, Nsight Systems or Chrome as runs and recognises their schedules"_s,
-             {.button = u"Import…"_s}),
+        item(
+            "importTraces", ActionGroup::FileOpen, u"&Import traces…"_s, "Ctrl+I",
+            u"Imports traces of PyTorch's profiler, Perfetto, Nsight Systems or Chrome as runs and recognises their schedules"_s,
+            {.button = u"Import…"_s}),
     };
 }
 

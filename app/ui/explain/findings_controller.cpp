@@ -14,16 +14,25 @@ namespace stagewright {
 
 FindingsController::FindingsController(Workspace& workspace) : Feature(workspace)
 {
-    connect(workspace.views().side, &SidePanel::leverAsked, this, &FindingsController::act);
+    connect(workspace.views().side, &SidePanel::leverAsked, this,
+            [this](const QString& lever) { onItsRun([this, lever] { act(lever); }); });
     connect(workspace.views().side, &SidePanel::spanAsked, &workspace.shown(), &Shown::chooseOp);
-    connect(workspace.views().side, &SidePanel::planAsked, this, [this] {
-        const auto& view = m_workspace.shown().view();
-        const auto budget = m_workspace.shown().budget();
-        const Bytes peak = view && view->figures && !view->figures->memory.empty() ? view->figures->largestPeak() : 0;
-        m_workspace.feature<OrderPlanning>()->planOrder(budget     ? budget
-                                                        : peak > 0 ? std::optional(peak)
-                                                                   : std::nullopt);
-    });
+    connect(workspace.views().side, &SidePanel::planAsked, this, [this] { onItsRun([this] { plan(); }); });
+}
+
+void FindingsController::onItsRun(const std::function<void()>& act)
+{
+    if (m_workspace.shown().mode() != Shown::Mode::Compare) return act();
+    if (const auto view = m_workspace.feature<RunComparing>()->beside())
+        m_workspace.shown().showRun(view->ref, view->step, act);
+}
+
+void FindingsController::plan()
+{
+    const auto& view = m_workspace.shown().view();
+    const auto budget = m_workspace.shown().budget();
+    const Bytes peak = view && view->figures && !view->figures->memory.empty() ? view->figures->largestPeak() : 0;
+    m_workspace.feature<OrderPlanning>()->planOrder(budget ? budget : peak > 0 ? std::optional(peak) : std::nullopt);
 }
 
 void FindingsController::act(const QString& lever)

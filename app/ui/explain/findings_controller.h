@@ -2,6 +2,8 @@
 // layers, as a what-if, in the planner, or marks the ops it is about. GUI thread only.
 #pragma once
 
+#include <functional>
+
 #include "app/ui/workspace/feature.h"
 #include "traces/analysis/levers.h"
 
@@ -15,7 +17,9 @@ public:
     static std::vector<ShowEntry> showTable() { return {}; }
 
 private:
-    void act(const QString& lever); // by its name, of the run shown
+    void onItsRun(const std::function<void()>& act); // a comparison gives way to the run that the panel is about
+    void act(const QString& lever);                  // by its name, of the run shown
+    void plan();
     void perform(const Lever& lever);
     void editEarliest();
 };

@@ -40,14 +40,7 @@ bool isBlock(const QString& path)
 // What the dialog offers: run files, building blocks, lessons, and every format that is read, packed ones too.
 QString openedPatterns()
 {
-    QStringList patterns{u"*.stagewright"_s, u"*.block"_s, u"*.md"_s};
-    for (const FormatInfo* format : allFormats())
-        for (const std::string_view suffix : format->suffixes)
-            if (format->read)
-                patterns << u'*' + QString::fromUtf8(suffix.data(), static_cast<qsizetype>(suffix.size()));
-    patterns << u"*.gz"_s;
-    patterns.removeDuplicates();
-    return patterns.join(u' ');
+    return (QStringList{u"*.stagewright"_s, u"*.block"_s, u"*.md"_s} + readPatterns()).join(u' ');
 }
 
 } // namespace
@@ -56,7 +49,8 @@ std::vector<ActionEntry> FilesController::actionTable()
 {
     return {
         item("open", ActionGroup::FileOpen, u"&Open…"_s, "Ctrl+O",
-             u"Opens run files (.stagewright) or schedules (.csv)"_s, {.button = u"Open…"_s, .tool = 11}),
+             u"Opens run files (.stagewright), traces, schedules, building blocks and lessons"_s,
+             {.button = u"Open…"_s, .tool = 11}),
         item("openRecent", ActionGroup::FileKeep, u"Open &recent"_s, {}, u"Recently opened files"_s),
         item("firstLook", ActionGroup::HelpKeys, u"Look at recorded &runs"_s, {},
              u"Opens three runs that ship with the program: GPipe, 1F1B and ZB-H1 on four ranks"_s,
@@ -84,11 +78,14 @@ FilesController::FilesController(Workspace& workspace)
             m_workspace.actions()[id]->setEnabled(m_workspace.shown().mode() != Shown::Mode::Empty);
     });
     connect(&PreferenceStore::instance(), &PreferenceStore::changed, this, &FilesController::refreshRecent);
-    connect(&workspace.shown(), &Shown::modeChanging, this, [this] {
+    const auto count = [this] { m_welcome->setRunsListed(!m_workspace.runs()->refs().empty()); };
+    connect(&workspace.shown(), &Shown::modeChanging, this, [this, count] {
         if (m_workspace.shown().mode() != Shown::Mode::Empty) return;
         m_welcome->setRecent(recentFiles());
-        m_welcome->setRunsListed(!m_workspace.runs()->refs().empty());
+        count();
     });
+    connect(workspace.runs(), &QAbstractItemModel::rowsRemoved, this, count); // a lesson's go with it
+    connect(workspace.runs(), &QAbstractItemModel::modelReset, this, count);
     Actions& actions = workspace.actions();
     connect(m_welcome, &WelcomePage::recordAsked, actions["record"], &QAction::trigger);
     connect(m_welcome, &WelcomePage::lessonsAsked, actions["lessons"], &QAction::trigger);

@@ -87,11 +87,12 @@ WelcomePage::WelcomePage(QWidget* parent) : QWidget(parent)
                  "real run."_s,
                  u"Ctrl+Shift+N"_s, false),
             &QPushButton::clicked, this, &WelcomePage::lessonsAsked);
-    connect(card(u"Open…"_s,
-                 u"A run (.stagewright), a trace (PyTorch's Kineto, Nsight Systems, Chrome), a schedule (CSV), a "
-                 "building block or a lesson. Or drop it onto this window."_s,
-                 u"Ctrl+O"_s, false),
-            &QPushButton::clicked, this, &WelcomePage::openAsked);
+    connect(
+        card(u"Open…"_s,
+             u"A run (.stagewright), a trace (PyTorch's Kineto, Perfetto, Nsight Systems, Chrome), a schedule (CSV), "
+             "a building block or a lesson. Or drop it onto this window."_s,
+             u"Ctrl+O"_s, false),
+        &QPushButton::clicked, this, &WelcomePage::openAsked);
     connect(card(u"New schedule…"_s, u"Take one from the library, drag its ops, see its cost at once, then run it."_s,
                  u"Ctrl+N"_s, false),
             &QPushButton::clicked, this, &WelcomePage::newAsked);

@@ -5,6 +5,7 @@
 
 #include "app/ui/shell/features.h"
 #include "schedules/plan/what_if.h"
+#include "traces/format/format_registry.h"
 #include "traces/run/run_link.h"
 #include "widgets/literals.h"
 
@@ -39,14 +40,26 @@ QString takeFile(CommandLine& line, const QString& word)
     return {};
 }
 
+// ".pftrace, .perfetto-trace, .json …": of files that open in the import dialog, without packed ones.
+QString traceSuffixes()
+{
+    QStringList suffixes;
+    for (const FormatInfo* format : allFormats())
+        for (const std::string_view suffix : format->suffixes)
+            if (format->read != nullptr && holdsTrace(suffix)) suffixes << QString::fromUtf8(suffix);
+    suffixes.removeDuplicates();
+    return suffixes.join(u", "_s);
+}
+
 } // namespace
 
 QString helpText()
 {
     return QStringLiteral(R"(Usage: stagewright-ui [FILE…] [options]
 
-Opens run files (.stagewright) and schedules (.csv) in the window. Traces of other tools
-(.json, .gz, .sqlite, folders) open in the import dialog. A link such as
+Opens run files (.stagewright), schedules (.csv), building blocks (.block) and lessons (.md) in
+the window. Traces of other tools open in the import dialog: folders, archives and files
+(%2), plain or compressed. A link such as
 stagewright:FILE#run=2&step=9&op=3B1&range=FROM-TO (in ns) opens at its place;
 'report --link' prints them, and Edit ▸ Copy link copies one.
 
@@ -84,7 +97,7 @@ stagewright:FILE#run=2&step=9&op=3B1&range=FROM-TO (in ns) opens at its place;
 
 Exit codes: 0 done, 2 wrong usage, 3 input unreadable or damaged, 5 the picture could not be written.
 )")
-        .arg(shownNames().join(u'|'));
+        .arg(shownNames().join(u'|'), traceSuffixes());
 }
 
 CommandLine parseCommandLine(const QStringList& arguments)

@@ -140,7 +140,8 @@ bool Banner::eventFilter(QObject* watched, QEvent* event)
 void Banner::place()
 {
     if (m_area == nullptr || parentWidget() == nullptr) return;
-    constexpr int margin = 14, widest = 820, above = 30, between = 8; // the legend stays in sight
+    constexpr int margin = 14, widest = 820, above = 62,
+                  between = 8; // the legend stays in sight, and a heading above it
     const QRect area(m_area->mapTo(parentWidget(), QPoint(0, 0)), m_area->size());
     const int width = std::min(widest, std::max(200, area.width() - 2 * margin));
     int bottom = area.bottom() - above;

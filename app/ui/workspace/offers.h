@@ -134,6 +134,8 @@ public:
     // invalid: none
     virtual void setBaseline(const RunRef& ref) = 0;
     virtual const std::vector<std::shared_ptr<const RunView>>& shown() const = 0;
+    // the run of the tabs Summary and Selection; null: no comparison is shown
+    virtual const std::shared_ptr<const RunView>& beside() const = 0;
 
 protected:
     ~RunComparing() = default;

@@ -78,16 +78,18 @@ void Shown::forget()
     m_other.reset();
 }
 
-void Shown::showRun(const RunRef& ref, int step)
+void Shown::showRun(const RunRef& ref, int step, std::function<void()> then)
 {
     if (!ref.valid()) return;
     m_workspace.library()->cancelEveryStep();
-    m_workspace.library()->request(ref, step, [this, number = request()](Result<std::shared_ptr<const RunView>> view) {
-        if (!arrived(number, view)) return;
-        const bool same = m_mode == Mode::Run && m_view && m_view->ref == (*view)->ref &&
-                          m_view->step == (*view)->step && !m_view->steps;
-        present(*view, !same);
-    });
+    m_workspace.library()->request(
+        ref, step, [this, number = request(), then = std::move(then)](Result<std::shared_ptr<const RunView>> view) {
+            if (!arrived(number, view)) return;
+            const bool same = m_mode == Mode::Run && m_view && m_view->ref == (*view)->ref &&
+                              m_view->step == (*view)->step && !m_view->steps;
+            present(*view, !same);
+            if (then) then();
+        });
 }
 
 void Shown::showSteps(const RunRef& ref, const ShownSteps& steps)

@@ -48,8 +48,8 @@ public:
     RunRef ref() const { return m_view ? m_view->ref : RunRef{}; }
     bool pending() const { return m_pending; } // an answer is awaited
 
-    void showRun(const RunRef& ref, int step = -1);
-    void showSteps(const RunRef& ref, const ShownSteps& steps); // several on one axis
+    void showRun(const RunRef& ref, int step = -1, std::function<void()> then = {}); // then: once it is on screen
+    void showSteps(const RunRef& ref, const ShownSteps& steps);                      // several on one axis
     // Every step on one axis, with the details of one (−1: the representative step); calls `then` when that is on
     // screen.
     void showEveryStep(const RunRef& ref, int detail = -1, std::function<void()> then = {});

@@ -137,6 +137,8 @@ private slots:
         asked("reply", "It is 8.", "Look at rank 0.", "the reply to a wrong answer of 'held' gives");
         asked("computed reply", "It is {{m}}.", "Look at rank 0.", "the reply to a wrong answer of 'held' gives");
         asked("hint says it", "Count them.", "There are 8.", "a hint of 'held' gives its answer away");
+        row("title says it", "title: Which question does this lesson answer?", "title: Why does rank 0 hold 4?",
+            Point::Withholds, "the title gives the answer of 'guess' away");
         row("figure beside the tools", "show: gpipe ", "show: gpipe\nwatch: max(peak_activation)\n#", Point::Withholds,
             "");
         row("tool of a question", "allow: move, text, library", "allow: move, text, library\nwatch: 3 +", Point::Names,
