@@ -48,6 +48,9 @@ mpich                   starts them in tests
 openssh-client          recording on other computers
 libdnnl2                faster matrix products on some processors
 coinor-libcbc3          integer programs of planners with memory rows
+pybind11-dev            the Python package's arrays, optional
+python3-dev             the same
+python3-numpy           uses them, in tests
 qt6-base-dev            the window, and the test framework
 qt6-base-dev-tools      Qt's code generators
 qt6-svg-dev             icons and SVG export

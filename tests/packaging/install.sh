@@ -18,6 +18,13 @@ expect_code 0
 expect_out '^ *zb-h1 '
 run clean "$prefix/bin/stagewright" lesson
 expect_code 0
+expect_that 'the Python package is installed' test -s "$prefix/share/stagewright/python/stagewright/__init__.py"
+if /usr/bin/python3 -c 'import numpy' 2>/dev/null && [ -n "$(find "$prefix" -name core.so)" ]; then
+    run env PYTHONPATH="$prefix/share/stagewright/python" HOME=/nonexistent /usr/bin/python3 -c \
+        'import stagewright as sw; print(len(sw.simulate("1f1b").spans), sw._program())'
+    expect_code 0
+    expect_out "^64 $prefix/bin/stagewright$"
+fi
 expect_that 'the lessons are installed' test -n "$(find "$prefix/share/stagewright/lessons" -name '*.md')"
 run clean "$prefix/bin/stagewright" simulate --schedule 1f1b -o run.stagewright
 expect_code 0
