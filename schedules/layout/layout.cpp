@@ -19,7 +19,7 @@ namespace stagewright {
 
 namespace {
 
-constexpr int mostStages = 4096, mostLayers = 100'000;
+constexpr int mostStages = 4096, mostLayers = 100'000, mostLayoutSamples = 1'000'000;
 
 tl::unexpected<Error> notALayout(std::string what)
 {
@@ -149,6 +149,9 @@ Parallelism wayOf(const Layout& layout, int stage)
 
 Result<Layout> layoutOfPlan(const InterOperatorProblem& problem, const InterOperatorPlan& plan)
 {
+    if (plan.devices.size() != plan.stages.size())
+        return fail(ErrorCode::Usage, "the submeshes of the plan's stages do not fit the hosts side by side",
+                    "choose submeshes that divide a host");
     Layout out;
     out.ranks = static_cast<int>(plan.stages.size());
     out.microbatches = static_cast<int>(problem.microbatches);
@@ -161,10 +164,11 @@ Result<Layout> layoutOfPlan(const InterOperatorProblem& problem, const InterOper
                                   static_cast<int>(stage.devices.size()));
         for (int t = 1; t <= std::min(8, each); ++t)
             if (each % t == 0) stage.tensor = t;
-        if (out.samples > (1 << 20))
-            return fail(ErrorCode::Usage, "the stages' replicas have no common number of samples",
+        const auto samples = std::lcm<std::int64_t, std::int64_t>(out.samples, stage.replicas());
+        if (samples > mostLayoutSamples)
+            return fail(ErrorCode::Usage, "the stages' replicas have no common number of samples up to a million",
                         "choose submeshes that divide each other");
-        out.samples = std::lcm(out.samples, stage.replicas());
+        out.samples = static_cast<int>(samples);
     }
     return out;
 }

@@ -103,6 +103,7 @@ public:
         for (std::size_t stage = 0; stage < m_meshes.size(); ++stage) {
             const bool apart = current == room.size();
             const int least = from(stage, room, apart ? 0 : room[current], apart);
+            if (least >= nowhere) return {};
             const Submesh& mesh = m_meshes[stage];
             auto& own = out.emplace_back();
             const auto take = [&](std::size_t host, int count) {
@@ -125,7 +126,6 @@ public:
                 const int left = rest[host], boundary = stage > 0 && host != current ? 1 : 0;
                 if (boundary + from(stage + 1, std::move(rest), left, false) == least) chosen = host;
             }
-            if (chosen == room.size()) return {}; // the shapes do not fit the hosts
             take(chosen, mesh.perHost);
             current = chosen;
         }
@@ -142,7 +142,7 @@ private:
         if (const auto known = m_known.find(key); known != m_known.end()) return known->second;
         const int boundary = stage > 0 ? 1 : 0;
         const Submesh& mesh = m_meshes[stage];
-        int best = 1 << 20;
+        int best = nowhere;
         if (mesh.hosts > 1 || mesh.perHost == m_problem.perHost) {
             auto rest = room;
             int taken = 0;
@@ -165,6 +165,8 @@ private:
         }
         return m_known[key] = best;
     }
+
+    static constexpr int nowhere = 1 << 20; // no placement
 
     const InterOperatorProblem& m_problem;
     std::vector<Submesh> m_meshes;

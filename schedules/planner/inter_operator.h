@@ -38,9 +38,11 @@ struct InterOperatorProblem {
 struct InterOperatorPlan {
     std::int64_t time = 0;
     std::vector<StageOption> stages;
-    std::int64_t plans = 0;                // as fast
-    int crossings = 0;                     // boundaries that leave a host, at the best placement of the stages
-    std::vector<std::vector<int>> devices; // of each stage, so placed; host × devices of each + the device of the host
+    std::int64_t plans = 0; // as fast
+    int crossings = 0;      // boundaries that leave a host, at the best placement of the stages
+    std::vector<std::vector<int>>
+        devices; // of each stage, so placed; host × devices of each + the device of the host; empty: side by
+    // side their submeshes do not fit the hosts, and crossings mean nothing
 };
 
 // None: no plan fits. Usage: numbers out of range. Cancelled by the progress.

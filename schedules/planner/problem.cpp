@@ -74,7 +74,7 @@ Result<Solved> alpaInter(Input& in, const Progress& progress)
     return Solved{{{"latency", plan->time},
                    {"plans", plan->plans},
                    {"plan", stages},
-                   {"crossings", plan->crossings},
+                   {"crossings", plan->devices.empty() ? Json(nullptr) : Json(plan->crossings)},
                    {"devices", plan->devices}},
                   std::move(picture)};
 }
@@ -517,22 +517,33 @@ Result<std::string> withNumber(std::string_view text, std::string_view key, doub
                 keys.empty() ? "it has none" : "it has " + keys);
 }
 
+namespace {
+
+// A problem with its program and input.
+Result<Json> readProblem(std::string_view text)
+{
+    Json json = readForeignJson<Json>(text);
+    if (!json.is_object() || !json.contains("program") || !json["program"].is_string() || !json.contains("input") ||
+        !json["input"].is_object())
+        return fail(ErrorCode::Unreadable, "it is not a problem: an object with program and input is expected",
+                    "see docs/planners.md");
+    return json;
+}
+
+} // namespace
+
 Result<InterOperatorProblem> interOperatorProblem(std::string_view text)
 {
-    if (programOf(text) != "alpa_inter")
+    STAGEWRIGHT_TRY(const Json json, readProblem(text));
+    if (json["program"] != "alpa_inter")
         return fail(ErrorCode::Usage, "only plans of alpa_inter are layouts", "omit --save-layout");
-    const Json json = readForeignJson<Json>(text);
     Input in(json["input"]);
     return readInterOperator(in);
 }
 
 Result<PlannerAnswer> solveProblem(std::string_view text, const Progress& progress)
 {
-    const Json json = readForeignJson<Json>(text);
-    if (!json.is_object() || !json.contains("program") || !json["program"].is_string() || !json.contains("input") ||
-        !json["input"].is_object())
-        return fail(ErrorCode::Unreadable, "it is not a problem: an object with program and input is expected",
-                    "see docs/planners.md");
+    STAGEWRIGHT_TRY(const Json json, readProblem(text));
     const auto name = json["program"].get<std::string>();
     std::string names;
     for (const Planner& planner : planners) {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "require.h"
+#include "schedules/layout/layout.h"
 #include "schedules/planner/problem.h"
 
 using namespace stagewright;
@@ -20,6 +21,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     };
     const auto answer = solveProblem(text, progress);
     require(answer ? !answer->json.empty() : !answer.error().message.empty());
+    if (const auto problem = interOperatorProblem(text))
+        if (const auto plan = planInterOperator(*problem, progress); plan && *plan) {
+            const auto layout = layoutOfPlan(*problem, **plan);
+            require(layout ? parseLayout(toJson(*layout)).has_value() : !layout.error().message.empty());
+        }
     for (const ProblemNumber& number : numbersOf(text)) {
         const auto other = withNumber(text, number.key, 3);
         require(other.has_value());

@@ -909,6 +909,16 @@ private slots:
         }
         QVERIFY(plans > 3);
         QVERIFY(!interOperatorProblem(R"({"program": "comet", "input": {}})").has_value());
+        // three, three and two of two hosts of four
+        const auto apart = interOperatorProblem(
+            R"({"program": "alpa_inter", "input": {"layers": 3, "hosts": 2, "per_host": 4, "microbatches": 4,
+                "submeshes": [[1, 3], [1, 2]],
+                "stages": [[0, 0, 0, 0, 5, 9], [1, 1, 0, 0, 5, 9], [2, 2, 1, 0, 5, 9]]}})");
+        const auto plan = planInterOperator(*apart);
+        QVERIFY(plan.has_value() && plan->has_value());
+        QVERIFY((*plan)->devices.empty());
+        QCOMPARE(layoutOfPlan(*apart, **plan).error().message,
+                 std::string("the submeshes of the plan's stages do not fit the hosts side by side"));
     }
 
     // The bound of a partition: layers are packed whole, behind the first messages.
