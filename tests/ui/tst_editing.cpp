@@ -3,6 +3,7 @@
 #include <csignal>
 
 #include <QDialog>
+#include <QLabel>
 #include <QListView>
 #include <QPlainTextEdit>
 #include <QProcess>
@@ -14,6 +15,7 @@
 #include "app/ui/edit/recovery_bar.h"
 #include "app/ui/workspace/offers.h"
 #include "app/ui/workspace/workspace.h"
+#include "tests/ui/text_fit.h"
 #include "tests/ui/window_fixture.h"
 #include "widgets/edit/edit_overlay.h"
 #include "widgets/edit/move_hint.h"
@@ -131,6 +133,39 @@ private slots:
         QVERIFY(window.workspace().feature<OrderEditing>()->editor().changed());
         QVERIFY(window.workspace().feature<OrderEditing>()->editor().valid());
         window.workspace().actions()["carryAlong"]->setChecked(false);
+    }
+
+    // On a small screen the reason, while the op is dragged, the card with its buttons and the mark in the text are whole.
+    void aWrongMoveIsExplainedOnASmallScreen()
+    {
+        WindowFixture fixture;
+        MainWindow window;
+        QVERIFY(edit(fixture, window, "1f1b"));
+        window.resize(1024, 700);
+        QVERIFY(WindowFixture::settle(window));
+        TimelineView* view = window.workspace().views().timeline;
+        const QPoint from = WindowFixture::centre(window, spanOf(window, "0B7")),
+                     to = WindowFixture::centre(window, spanOf(window, "0F1"));
+        QTest::mousePress(view, Qt::LeftButton, {}, from);
+        for (int i = 1; i <= 8; ++i) QTest::mouseMove(view, from + (to - from) * i / 8);
+        const QColor fault = window.workspace().theme().critical;
+        const auto column = [&](int fromRight) { // of pixels of the reason's box
+            const QImage image = view->grab().toImage();
+            int count = 0;
+            for (int y = 0; y < image.height(); ++y)
+                count += image.pixelColor(image.width() - fromRight, y) == fault ? 1 : 0;
+            return count;
+        };
+        QTRY_VERIFY(column(40) > 20);
+        QVERIFY2(column(1) == 0, qPrintable(QString::number(column(1)))); // it ends before the view
+        QTest::mouseRelease(view, Qt::LeftButton, {}, to);
+        const MoveHint* hint = window.workspace().feature<EditController>()->drag().hint();
+        QTRY_VERIFY_WITH_TIMEOUT(hint->isVisible(), longWait);
+        QTRY_COMPARE(clipped(const_cast<MoveHint*>(hint)).join(QLatin1Char('\n')), QString());
+        QVERIFY(view->rect().contains(hint->geometry()));
+        for (const QLabel* label : window.findChildren<QLabel*>())
+            if (label->isVisible() && label->text().startsWith(QStringLiteral("deadlock")))
+                QVERIFY2(label->height() >= label->heightForWidth(label->width()), qPrintable(label->text()));
     }
 
     void theDragShowsThePictureItWouldGive()

@@ -88,19 +88,22 @@ void paintDrag(QPainter& p, const TimelineScene& scene, const Theme& theme, cons
         p.drawText(ghost, Qt::AlignCenter, label);
     if (drag.message.isEmpty()) return;
     p.setFont(fontOf(FontRole::Strong));
-    const QStringList lines = drag.message.split(u'\n');
-    double width = 0;
-    for (const QString& line : lines) width = std::max(width, QFontMetricsF(p.font()).horizontalAdvance(line) + 18);
+    // in as many lines as the view is narrow
+    const QFontMetricsF metrics(p.font());
+    const QRectF words = metrics.boundingRect(QRectF(0, 0, std::max(120.0, scene.size.width() - 26), 1e4),
+                                              Qt::TextWordWrap, drag.message);
+    const double width = std::ceil(words.width()) + 20;
     const double left =
         std::clamp(ghost.left(), scene.axis.left, std::max(scene.axis.left, scene.size.width() - width - 4));
-    const double boxHeight = 4 + 18.0 * static_cast<double>(lines.size());
+    const double boxHeight = 6 + std::ceil(words.height());
     double y = top + height + 5;
     if (y + boxHeight > scene.size.height()) y = top - boxHeight - 5;
     p.setPen(Qt::NoPen);
     p.setBrush(colour);
     p.drawRoundedRect(QRectF(left, y, width, boxHeight), 4, 4);
     p.setPen(theme.dark ? theme.canvas : theme.onAccent);
-    p.drawText(QRectF(left + 9, y, width - 9, boxHeight), Qt::AlignVCenter | Qt::AlignLeft, drag.message);
+    p.drawText(QRectF(left + 9, y, width - 18, boxHeight), Qt::AlignVCenter | Qt::AlignLeft | Qt::TextWordWrap,
+               drag.message);
 }
 
 } // namespace

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include <QHBoxLayout>
+#include <QGridLayout>
 #include <QLabel>
 #include <QPushButton>
 
@@ -26,14 +26,14 @@ MoveHint::MoveHint(QWidget* view) : QFrame(view)
     m_place->setWordWrap(true);
     layout->addWidget(m_reason);
     layout->addWidget(m_place);
-    auto* row = new QHBoxLayout;
-    row->setSpacing(6);
+    m_row = new QGridLayout;
+    m_row->setSpacing(6);
+    m_row->setColumnStretch(4, 1);
     auto add = [&](const QString& tip) {
         auto* button = new QPushButton(this);
         button->setAutoDefault(false);
         button->setFocusPolicy(Qt::TabFocus);
         button->setToolTip(tip);
-        row->addWidget(button);
         return button;
     };
     m_go = add(u"Moves the op to the nearest place where the order has no fault."_s);
@@ -41,8 +41,7 @@ MoveHint::MoveHint(QWidget* view) : QFrame(view)
     m_undo = add(u"Undoes the move."_s);
     m_close = add(u"Hides this card; the fault stays outlined."_s);
     m_close->setText(u"Leave it"_s);
-    row->addStretch(1);
-    layout->addLayout(row);
+    layout->addLayout(m_row);
     setKeys({}, {}, {});
     connect(m_go, &QPushButton::clicked, this, &MoveHint::goAsked);
     connect(m_carry, &QPushButton::clicked, this, &MoveHint::carryAsked);
@@ -53,12 +52,37 @@ MoveHint::MoveHint(QWidget* view) : QFrame(view)
 
 void MoveHint::setKeys(const QString& go, const QString& carry, const QString& undo)
 {
-    auto with = [](const QString& words, const QString& key) {
-        return key.isEmpty() ? words : u"%1  %2"_s.arg(words, key);
+    m_keys = {go, carry, undo};
+    setTexts(true);
+}
+
+void MoveHint::setTexts(bool keys)
+{
+    const auto with = [&](const QString& words, const QString& key) {
+        return key.isEmpty() || !keys ? words : u"%1  %2"_s.arg(words, key);
     };
-    m_go->setText(with(u"Go there"_s, go));
-    m_carry->setText(with(u"Carry along"_s, carry));
-    m_undo->setText(with(u"Undo"_s, undo));
+    m_go->setText(with(u"Go there"_s, m_keys[0]));
+    m_carry->setText(with(u"Carry along"_s, m_keys[1]));
+    m_undo->setText(with(u"Undo"_s, m_keys[2]));
+}
+
+void MoveHint::arrange(int width)
+{
+    std::vector<QPushButton*> shown;
+    for (QPushButton* button : {m_go, m_carry, m_undo, m_close}) {
+        m_row->removeWidget(button);
+        if (!button->isHidden()) shown.push_back(button);
+    }
+    const auto needed = [&] {
+        int sum = 0;
+        for (const QPushButton* button : shown) sum += button->sizeHint().width() + m_row->horizontalSpacing();
+        return sum;
+    };
+    setTexts(true);
+    if (needed() > width) setTexts(false);
+    const int columns = needed() > width ? 2 : 4;
+    for (int i = 0; i < static_cast<int>(shown.size()); ++i)
+        m_row->addWidget(shown[static_cast<std::size_t>(i)], i / columns, i % columns);
 }
 
 void MoveHint::showAt(const QRectF& above, const QString& reason, const QString& place, bool canGo, bool canCarry,
@@ -73,6 +97,8 @@ void MoveHint::showAt(const QRectF& above, const QString& reason, const QString&
     m_close->setText(wasMade ? u"Leave it"_s : u"Close"_s);
     const QWidget* view = parentWidget();
     const int most = std::max(260, std::min(560, view->width() - static_cast<int>(gutterFor(view->width())) - 20));
+    const QMargins margins = layout()->contentsMargins();
+    arrange(most - margins.left() - margins.right() - 2 * frameWidth());
     setFixedWidth(most);
     setFixedHeight(layout()->totalHeightForWidth(most));
     int x = static_cast<int>(above.left());

@@ -2,6 +2,8 @@
 // moving the op's dependants along, or undo. It never takes the focus; its buttons show the keys of the same actions.
 #pragma once
 
+#include <array>
+
 #include <QFrame>
 
 class QLabel;
@@ -25,6 +27,11 @@ signals:
     void undoAsked();
 
 private:
+    void arrange(int width); // the buttons: with their keys where there is room, else in two columns
+    void setTexts(bool keys);
+
+    QGridLayout* m_row;
+    std::array<QString, 3> m_keys; // of the first three
     QLabel* m_reason;
     QLabel* m_place;
     QPushButton *m_go, *m_carry, *m_undo, *m_close;

@@ -355,8 +355,12 @@ void ScheduleText::placeBubble()
         u"QLabel { background: %1; color: %2; border-radius: 4px; padding: 2px 7px; font-weight: 600; }"_s.arg(
             m_theme->critical.name(), (m_theme->dark ? m_theme->canvas : m_theme->onAccent).name()));
     m_bubble->ensurePolished();
-    const int most = std::max(60, m_field->width() * 2 / 5);
-    const int width = std::min(most, QFontMetrics(m_bubble->font()).horizontalAdvance(m_bubble->text()) + 24);
+    int width = 0;
+    for (const int fifths : {2, 3, 4}) { // wider where it would be cut
+        width = std::min(std::max(60, m_field->width() * fifths / 5),
+                         QFontMetrics(m_bubble->font()).horizontalAdvance(m_bubble->text()) + 24);
+        if (m_bubble->heightForWidth(width) <= m_field->height() - 4) break;
+    }
     if (m_field->rightMargin() != width + 6) {
         m_field->setRightMargin(width + 6);
         if (m_field->hasFocus()) m_field->ensureCursorVisible(); // it does not cover typed text
