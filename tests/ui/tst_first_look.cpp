@@ -309,6 +309,25 @@ private slots:
         QTRY_VERIFY(m_window->workspace().views().timeline->hasFocus());
     }
 
+    // The run that is shown is in view in the list, however many there are.
+    void theShownRunIsInTheList()
+    {
+        const QString path = m_fixture->file("many_runs.stagewright", {"1f1b"});
+        {
+            auto file = RunFile::open(path.toStdString(), OpenMode::Write);
+            QVERIFY(file.has_value());
+            for (int i = 0; i < 30; ++i) QVERIFY((*file)->add(WindowFixture::simulated("gpipe", 2, 2)).has_value());
+        }
+        m_window = std::make_unique<MainWindow>();
+        QVERIFY(WindowFixture::open(*m_window, {path}));
+        const RunRef last = m_window->workspace().runs()->refs().back();
+        m_window->workspace().shown().showRun(last);
+        QVERIFY(WindowFixture::settle(*m_window));
+        QTreeView* tree = m_window->workspace().views().runs->tree();
+        QVERIFY(tree->viewport()->rect().contains(tree->visualRect(tree->currentIndex()).center()));
+        QVERIFY(tree->verticalScrollBar()->value() > 0);
+    }
+
     void escapeClearsTheSelectionFirst()
     {
         open({"1f1b", "zb-h1"});
@@ -751,6 +770,30 @@ private slots:
         for (const char* text : {"Rank 0", "Rank 3", "1F1B", "ZB-H1"})
             QVERIFY2(texts.contains(QLatin1String(text)), text);
         QVERIFY2(!texts.contains(QChar(0x2026)), qPrintable(texts)); // nothing is cut
+    }
+
+    // Whether a narrow op has its number depends on its width, not on which digits it is of.
+    void everyNumberOfARowOrNone()
+    {
+        open({"1f1b"});
+        qsizetype most = 0;
+        for (int millimetres = 60; millimetres <= 180; millimetres += 6) {
+            PictureStyle style;
+            style.look = PictureStyle::Look::Paper;
+            style.without << QStringLiteral("Memory");
+            style.widthMm = millimetres;
+            const QStringList lines =
+                textsOf(*pictureBytes(m_window->workspace().feature<ExportController>()->picture(), style,
+                                      PictureKind::Svg))
+                    .split(QLatin1Char('\n'));
+            const auto ones = lines.count(QStringLiteral("1"));
+            // the ruler has neither; a rank's op may be a pixel wider than another's, not those of all four ranks
+            for (const char* other : {"3", "7"})
+                QVERIFY2(std::abs(lines.count(QLatin1String(other)) - ones) < 4,
+                         qPrintable(lines.join(QLatin1Char(' '))));
+            most = std::max(most, ones);
+        }
+        QCOMPARE(most, 8); // F and B of each rank, where there is room
     }
 
     // The labels of the ruler are equally far apart, at any zoom.

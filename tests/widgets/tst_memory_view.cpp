@@ -492,6 +492,23 @@ void TestMemoryView::countersAloneHaveNoRanksBesideThem()
         return false;
     };
     QVERIFY(drawn(800'000) && !drawn(300'000));
+    // between two samples it is level: nothing is drawn half way up
+    m_view->setPanels({makePanel(withMemory({}, 1'000'000, [](TimelineBuilder& builder) {
+        const int depth = builder.addCounter(0, "depth", "");
+        builder.addSample(depth, 100'000, 0);
+        builder.addSample(depth, 900'000, 8);
+    }))});
+    QTRY_VERIFY_WITH_TIMEOUT(m_view->ready(), 20000);
+    const QImage steps = m_view->grab().toImage();
+    const auto heightAt = [&](Nanos time) {
+        const int x = static_cast<int>(m_view->axis().toX(time) * ratio);
+        for (int y = static_cast<int>(40 * ratio); y < steps.height() - 20; ++y)
+            if (const QColor at = steps.pixelColor(x, y); at.blue() > at.red() + 40) return y;
+        return -1;
+    };
+    QVERIFY(heightAt(200'000) > 0);
+    QCOMPARE(heightAt(800'000), heightAt(200'000));
+    QVERIFY(heightAt(950'000) < heightAt(200'000));
 }
 
 void TestMemoryView::predictionIsDotted()

@@ -319,7 +319,10 @@ MemoryScene MemoryView::scene(const QSizeF& size) const
     }
     if (m_panels.size() > 1 && ofRanks()) {
         const std::size_t last = m_panels.size() - 1;
-        const auto named = [this](std::size_t i) { return u"%1 (%2)"_s.arg(letterOf(i)).arg(m_panels[i]->name); };
+        const bool brief = size.width() < 700; // the names are above the rows
+        const auto named = [this, brief](std::size_t i) {
+            return brief ? QString(letterOf(i)) : u"%1 (%2)"_s.arg(letterOf(i)).arg(m_panels[i]->name);
+        };
         words << u"solid = %1"_s.arg(named(last)) << u"dashed grey = %1"_s.arg(named(last - 1));
         if (budgetShown) words << u"dashed red = budget %1"_s.arg(bytesText(*m_budget, scene.units));
     } else {

@@ -212,10 +212,13 @@ void paintCounter(QPainter& p, const MemoryScene& scene, int row, const CounterC
         first -= first > 0 ? 1 : 0; // the lines that enter and leave the view
         last += last < samples.size() ? 1 : 0;
         QPolygonF line;
-        for (std::size_t i = first; i < last; ++i)
-            if (std::isfinite(samples[i].value))
-                line << QPointF(axis.toX(samples[i].time), scene.yOf(row, samples[i].value));
-        // the last value stays, as the card says
+        // a value stays until the next one, as the card says
+        for (std::size_t i = first; i < last; ++i) {
+            if (!std::isfinite(samples[i].value)) continue;
+            const QPointF at(axis.toX(samples[i].time), scene.yOf(row, samples[i].value));
+            if (!line.isEmpty()) line << QPointF(at.x(), line.back().y());
+            line << at;
+        }
         if (last == samples.size() && !line.isEmpty()) line << QPointF(axis.toX(axis.range.end), line.back().y());
         p.setBrush(Qt::NoBrush);
         p.setPen(QPen(colour, 1.3, Qt::SolidLine, Qt::FlatCap, Qt::BevelJoin));
@@ -266,7 +269,10 @@ void paintGutter(QPainter& p, const MemoryScene& scene, const Theme& theme, int 
         middle += 7;
         p.drawText(QPointF(left, middle), title.elidedText(place.title.mid(word.size() + 1), Qt::ElideMiddle, room));
     } else {
-        p.drawText(QPointF(left, middle), title.elidedText(place.title, Qt::ElideMiddle, room));
+        const bool small = title.horizontalAdvance(place.title) > room; // smaller before it is cut
+        if (small) p.setFont(fontOf(FontRole::Small));
+        const double most = small ? scene.axis.left - left - 20 : room;
+        p.drawText(QPointF(left, middle), QFontMetricsF(p.font()).elidedText(place.title, Qt::ElideMiddle, most));
     }
     p.setFont(fontOf(FontRole::Small));
     p.setPen(warns ? theme.critical : theme.secondary);

@@ -25,6 +25,7 @@ class Labels {
 public:
     struct Label {
         double width = 0;
+        double needs = 0; // with the widest digits: whether a row has its numbers doesn't depend on which
         QStaticText text;
     };
 
@@ -34,6 +35,10 @@ public:
         const auto [at, isNew] = m_labels.try_emplace(text);
         if (isNew) {
             at->second.width = m_metrics.horizontalAdvance(text);
+            QString widest = text;
+            for (QChar& one : widest)
+                if (one.isDigit()) one = u'0';
+            at->second.needs = std::max(at->second.width, m_metrics.horizontalAdvance(widest));
             at->second.text = QStaticText(text);
             at->second.text.setTextFormat(Qt::PlainText);
             at->second.text.setPerformanceHint(QStaticText::AggressiveCaching);
@@ -419,7 +424,7 @@ private:
                 if (labels == nullptr) continue;
                 const bool small = labels == &m_smallLabels;
                 const Labels::Label& label = (*labels)(text);
-                if (label.width + (small ? 0 : 3) > width) continue;
+                if (label.needs + (small ? 0 : 3) > width) continue;
                 m_painter.setFont(labels->font());
                 m_painter.setPen(m_theme.of(paintOf(slice.opKind()), static_cast<int>(slice.tint)).label);
                 labels->draw(m_painter,
