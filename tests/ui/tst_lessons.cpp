@@ -33,6 +33,7 @@
 #include "widgets/lessons/glossary_panel.h"
 #include "widgets/lessons/lesson_shelf.h"
 #include "widgets/lessons/lesson_text.h"
+#include "widgets/lessons/page_reading.h"
 #include "widgets/lessons/score_rail.h"
 #include "widgets/memory/memory_view.h"
 #include "widgets/panel/side_panel.h"
@@ -612,6 +613,14 @@ private slots:
         QVERIFY(lessons->session()->apply("warmup 4,2,2,1"));
         QVERIFY(ready(window));
         QCOMPARE(watched(), QStringLiteral("Now on the canvas: step time 51, peak 4, 2, 2, 1"));
+    }
+
+    // A goal is said in words; the number of a goal that is to be found is not said at all.
+    void goals_are_words()
+    {
+        for (const char* goal : {"not (m > 4*(p-1))", "not (m > 3*(p-1))"})
+            QCOMPARE(figureWords(goal), QStringLiteral("no more microbatches than needed"));
+        QCOMPARE(figureWords("bubble_fraction"), QStringLiteral("bubble ratio"));
     }
 
     // A mistake is said where it was made, one at a time.

@@ -77,7 +77,6 @@ PlannerView::PlannerView(QWidget* parent) : QWidget(parent)
     m_programs = new QComboBox(m_form);
     m_programs->setObjectName(u"planner"_s);
     m_programs->setAccessibleName(u"Planner"_s);
-    m_programs->setToolTip(u"What is planned. Choosing one shows a small problem to start from."_s);
     m_programs->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
     for (const PlannerInfo& one : allPlanners())
         m_programs->addItem(sentence(one.title),
@@ -111,6 +110,11 @@ PlannerView::PlannerView(QWidget* parent) : QWidget(parent)
     }
     column->addWidget(rows, 1);
 
+    // the whole name, which a narrow window cuts
+    connect(m_programs, &QComboBox::currentTextChanged, m_programs, [this](const QString& name) {
+        m_programs->setToolTip(u"%1\nWhat is planned. Choosing one shows a small problem to start from."_s.arg(name));
+    });
+    emit m_programs->currentTextChanged(m_programs->currentText());
     connect(m_programs, &QComboBox::activated, this, [this] { choose(m_programs->currentData().toString()); });
     connect(open, &QPushButton::clicked, this, &PlannerView::openAsked);
     connect(m_text, &QPlainTextEdit::textChanged, this, [this] { take(m_text->toPlainText().toStdString(), false); });

@@ -165,11 +165,12 @@ QString figureWords(const std::string& name)
         {"not deadlock(sends=rendezvous)", "every rank finishes without buffers"},
         {"idle", "idle time"},
         {"valid(sends=buffered)", "order can run with buffered sends"},
-        {"not (m > 4*(p-1))", "no more microbatches than needed"},
     };
     const QString trimmed = qs(name).trimmed();
     const auto found = words.find(trimmed.toStdString());
     if (found != words.end()) return QString::fromUtf8(found->second);
+    static const QRegularExpression atMost(u"^not \\(m > .+\\)$"_s); // the number would be the answer
+    if (atMost.match(trimmed).hasMatch()) return u"no more microbatches than needed"_s;
     static const QRegularExpression named(u"^is\\(\"([^\"]+)\"\\)$"_s);
     const auto match = named.match(trimmed);
     return match.hasMatch() ? u"order is %1"_s.arg(scheduleTitle(match.captured(1).toStdString())) : trimmed;
