@@ -514,6 +514,13 @@ private slots:
         QVERIFY(dialog() != nullptr);
         QTRY_VERIFY_WITH_TIMEOUT(dialog()->settled() && dialog()->reading(), 60000);
         QCOMPARE(dialog()->reading()->result.runs.size(), std::size_t{1});
+        // what was given to the dialog is imported by Return
+        dialog()->setTarget(m_fixture->dir.filePath(QStringLiteral("given.stagewright")));
+        QTRY_VERIFY_WITH_TIMEOUT(dialog()->settled() && dialog()->reading(), 60000);
+        QTRY_VERIFY(dialog()->focusWidget() == dialog()->findChild<QPushButton*>(QStringLiteral("primary")));
+        QTest::keyClick(dialog()->focusWidget(), Qt::Key_Return);
+        QVERIFY(settle());
+        QCOMPARE(m_window->workspace().runs()->refs().size(), std::size_t{1});
     }
 
     // The card under the pointer and the panel count a span's start from the same moment: of the step, as on the axis.
@@ -542,6 +549,11 @@ private slots:
         QTRY_VERIFY_WITH_TIMEOUT(opened->settled() && opened->reading(), 60000);
         opened->findChild<QPushButton*>(QStringLiteral("primary"))->click();
         QVERIFY(settle());
+        // what was read is said by its own name, with the way on as a button
+        const Banner* banner = m_window->workspace().banner();
+        QVERIFY2(banner->text().startsWith(QStringLiteral("Imported steps without a schedule")),
+                 qPrintable(banner->text()));
+        QCOMPARE(m_window->workspace().banner()->answerButton()->text(), QStringLiteral("Make a pipeline of ranges"));
         m_window->workspace().shown().showRun(m_window->workspace().shown().ref(), 2);
         QVERIFY(settle());
         const Timeline& timeline = *m_window->workspace().shown().view()->run->timeline;

@@ -361,6 +361,7 @@ private slots:
         // Faults name what is known.
         ask("SELECT * FROM spam");
         QVERIFY(console.status().contains(QStringLiteral("spam")));
+        QCOMPARE(console.model()->rowCount(), 0); // the rows of the query before are not below another one's fault
         ask("DELETE FROM run");
         QVERIFY(console.status().contains(QStringLiteral("reading")));
         // Cancel.

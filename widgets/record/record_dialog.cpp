@@ -270,7 +270,7 @@ RecordDialog::RecordDialog(QWidget* parent) : QDialog(parent)
                       {u"wall: real threads, real waits"_s, "wall"},
                       {u"virtual: projected for as many devices"_s, "virtual"}},
                      u"Wall is valid while there are no more ranks than idle cores. Virtual really runs every op, "
-                     "then places it by its dependencies and processor time. On GPUs the sharing mode decides."_s);
+                     "then places it by its dependencies and CPU time. On GPUs the sharing mode decides."_s);
     auto* seed = line("seed", u"1"_s, u"Same seed: same weights, same data, same losses."_s);
     seed->setValidator(new QRegularExpressionValidator(QRegularExpression(u"[0-9]{1,18}"_s), seed));
     m_dataFile =
