@@ -133,6 +133,10 @@ private slots:
         if (shelf->cards().size() > 1) {
             QTest::keyClick(first, Qt::Key_Right);
             QVERIFY(shelf->chosen() != before);
+            QTest::keyClick(QApplication::focusWidget(), Qt::Key_End);
+            QVERIFY(shelf->cards().back()->hasFocus());
+            QTest::keyClick(QApplication::focusWidget(), Qt::Key_Home);
+            QVERIFY(shelf->cards().front()->hasFocus());
         }
         QTest::keyClick(QApplication::focusWidget(), Qt::Key_Return);
         QVERIFY(ready(window));

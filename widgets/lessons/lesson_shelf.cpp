@@ -121,7 +121,7 @@ void LessonCard::keyPressEvent(QKeyEvent* event)
         return;
     }
     // the shelf moves to the neighbour, past the scroll area
-    if (event->key() >= Qt::Key_Left && event->key() <= Qt::Key_Down) {
+    if (event->key() >= Qt::Key_Home && event->key() <= Qt::Key_Down) {
         QWidget* shelf = parentWidget();
         while (shelf != nullptr && qobject_cast<LessonShelf*>(shelf) == nullptr) shelf = shelf->parentWidget();
         if (shelf != nullptr) QCoreApplication::sendEvent(shelf, event);
@@ -445,11 +445,13 @@ void LessonShelf::keyPressEvent(QKeyEvent* event)
     }
     const auto at =
         std::find_if(m_cards.begin(), m_cards.end(), [](const LessonCard* card) { return card->hasFocus(); });
-    if (at == m_cards.end() || event->key() < Qt::Key_Left || event->key() > Qt::Key_Down) {
+    if (at == m_cards.end() || event->key() < Qt::Key_Home || event->key() > Qt::Key_Down) {
         QWidget::keyPressEvent(event);
         return;
     }
     LessonCard* next = nullptr;
+    if (event->key() == Qt::Key_Home) next = m_cards.front();
+    if (event->key() == Qt::Key_End) next = m_cards.back();
     if (event->key() == Qt::Key_Left && at != m_cards.begin()) next = *(at - 1);
     if (event->key() == Qt::Key_Right && at + 1 != m_cards.end()) next = *(at + 1);
     if (event->key() == Qt::Key_Up || event->key() == Qt::Key_Down) {

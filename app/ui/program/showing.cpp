@@ -126,7 +126,9 @@ void showPlace(MainWindow& window, const CommandLine& line)
     if (!line.select.isEmpty()) workspace.feature<OpFinding>()->find(line.select);
     const auto& panels = workspace.views().timeline->panels();
     if (!line.range || panels.empty()) return;
-    workspace.viewState()->fit({panels.front()->toAxis(line.range->first), panels.front()->toAxis(line.range->second)});
+    const TimeRange range{panels.front()->toAxis(line.range->first), panels.front()->toAxis(line.range->second)};
+    const TimeRange& all = workspace.viewState()->extent();
+    if (range.begin < all.end && range.end > all.begin) workspace.viewState()->fit(range); // else it is of another step
 }
 
 int showLesson(MainWindow& window, const CommandLine& line)
