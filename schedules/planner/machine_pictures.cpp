@@ -52,16 +52,18 @@ PlannerPicture partitionPicture(std::span<const std::string> names, std::span<co
                                 std::span<const int> cuts, const std::optional<Partition>& best)
 {
     if (!best)
-        return {fmt::format("There are {} places for a cut, fewer than the stages need.", cuts.size()),
+        return {fmt::format("Only {} for a cut, fewer than the stages need.",
+                            counted(static_cast<long long>(cuts.size()), "place")),
                 nothingPlot("no partition")};
     PlannerPicture out;
     std::int64_t sum = 0;
     for (const std::int64_t cost : costs) sum += cost;
     const std::size_t parts = best->bounds.size() - 1;
     const double even = static_cast<double>(sum) / static_cast<double>(parts);
-    out.sentence =
-        fmt::format("The largest of {} parts is {}, {}× an even share; {} partitions have it.", parts, best->largest,
-                    even > 0 ? shortNumber(static_cast<double>(best->largest) / even, 2) : "–", best->ways);
+    out.sentence = fmt::format("The largest of {} is {}, {}× an even share; {} it.",
+                               counted(static_cast<long long>(parts), "part"), best->largest,
+                               even > 0 ? shortNumber(static_cast<double>(best->largest) / even, 2) : "–",
+                               best->ways == 1 ? "1 partition has" : fmt::format("{} partitions have", best->ways));
     Plot& plot = out.plot;
     plot = {names.empty() ? "Item" : "Node of the model's graph", "Cost", {}};
     plot.legend = PlotLegend::None;
@@ -121,9 +123,9 @@ PlannerPicture pictureOf(const RecomputeProblem& problem, const RecomputePlan& p
         if (!plan.kept[i])
             out.sentence += fmt::format("{}Stage {} lacks {} even where it recomputes every layer.",
                                         out.sentence.empty() ? "" : " ", i, lacks);
-        layers.items.push_back(
-            bandItem(i, fmt::format("Stage {}: keeps {} of {} layers for {} microbatches, {} of {} memory.", i, keeps,
-                                    problem.layers[i], held, problem.fixed[i] + moving, problem.cap[i])));
+        layers.items.push_back(bandItem(i, fmt::format("Stage {}: keeps {} of {} for {}, {} of {} memory.", i, keeps,
+                                                       counted(problem.layers[i], "layer"), counted(held, "microbatch"),
+                                                       problem.fixed[i] + moving, problem.cap[i])));
     }
     memory.across.names = layers.across.names;
     layers.series = {barSeries("kept", {PlotHue::Forward}, kept), barSeries("recomputed", {PlotHue::Faint}, again)};
@@ -140,7 +142,8 @@ PlannerPicture pipelinePicture(std::int64_t ranks, std::int64_t microbatches, do
     const double end = static_cast<double>(microbatches + ranks - 1) * (forward + recompute + backward);
     PlannerPicture out;
     out.sentence = fmt::format(
-        "{} ranks take {} for {} microbatches; {} % of it is idle.", ranks, shortNumber(end), microbatches,
+        "{} {} {} for {}; {} % of it is idle.", counted(ranks, "rank"), ranks == 1 ? "takes" : "take", shortNumber(end),
+        counted(microbatches, "microbatch"),
         shortNumber(100.0 * static_cast<double>(ranks - 1) / static_cast<double>(microbatches + ranks - 1), 1));
     if (ranks < 1 || microbatches < 1 || 2 * ranks > mostBoxes / microbatches) return out;
     // 1F1B: each rank's order, and what each pass waits for
@@ -199,8 +202,9 @@ PlannerPicture subPipelinePicture(std::int64_t segments, double compute, double 
     const SubPipeline times = subPipeline(segments, compute, reduce, loss);
     PlannerPicture out;
     const double faster = times.unsplit - times.split;
-    out.sentence = fmt::format("{} segments take {}, in two halves {}: {} {}.", segments, shortNumber(times.unsplit),
-                               shortNumber(times.split), shortNumber(std::abs(faster)),
+    out.sentence = fmt::format("{} {} {}, in two halves {}: {} {}.",
+                               counted(static_cast<long long>(segments), "segment"), segments == 1 ? "takes" : "take",
+                               shortNumber(times.unsplit), shortNumber(times.split), shortNumber(std::abs(faster)),
                                faster > 0   ? "less"
                                : faster < 0 ? "more, a loss"
                                             : "less");
@@ -279,9 +283,9 @@ PlannerPicture pictureOf(const UnevenProblem& problem, const UnevenAnswer& answe
         caps.push_back(device.cap);
         samples.across.names.push_back(std::to_string(i));
         samples.items.push_back(bandItem(
-            i, fmt::format("Device {}: {} microbatches of {}, time {}; {} of activations and {} of the state in {}.", i,
-                           pick.count, pick.samples, shortNumber(time, 2), shortNumber(activations, 2),
-                           shortNumber(shares.back(), 2), shortNumber(device.cap, 2))));
+            i, fmt::format("Device {}: {} of {}, time {}; {} of activations and {} of the state in {}.", i,
+                           counted(pick.count, "microbatch"), counted(pick.samples, "sample"), shortNumber(time, 2),
+                           shortNumber(activations, 2), shortNumber(shares.back(), 2), shortNumber(device.cap, 2))));
     }
     memory.across.names = times.across.names = samples.across.names;
     samples.series = {barSeries("", {PlotHue::Forward}, taken)};

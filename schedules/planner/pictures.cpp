@@ -65,9 +65,9 @@ Plot stagesPlot(const InterOperatorProblem& problem, const InterOperatorPlan& pl
                                        mesh.devices() / 2.0 - 0.04));
         plot.items.push_back(
             {static_cast<double>(one.first), one.last + 1.0, device, next,
-             fmt::format("Stage {}: layers {} to {} on {} × {} devices, option {}, time {}{}; {} stages may follow.",
-                         stage, one.first, one.last, mesh.hosts, mesh.perHost, one.option, one.time,
-                         slow ? ", the slowest" : "", one.successors),
+             fmt::format("Stage {}: layers {} to {} on {} of {}, option {}, time {}{}; {} may follow.", stage,
+                         one.first, one.last, counted(mesh.hosts, "host"), counted(mesh.perHost, "device"), one.option,
+                         one.time, slow ? ", the slowest" : "", counted(one.successors, "stage")),
              static_cast<int>(stage), static_cast<int>(stage), static_cast<int>(stage)});
         device = next;
     }
@@ -86,7 +86,10 @@ PlannerPicture pictureOf(const InterOperatorProblem& problem, const std::optiona
         std::string why = "No plan uses all devices within their memory.";
         const auto all = std::count_if(problem.options.begin(), problem.options.end(),
                                        [](const StageOption& one) { return one.successors < 0; });
-        if (all > 0) why += fmt::format(" {} of {} stages need more than a device has.", all, problem.options.size());
+        if (all > 0)
+            why += fmt::format(" {} of {} more than a device has.", all,
+                               problem.options.size() == 1 ? "1 stage needs"
+                                                           : fmt::format("{} stages need", problem.options.size()));
         return {why, nothingPlot("no plan")};
     }
     PlannerPicture out;
@@ -206,8 +209,9 @@ PlannerPicture pictureOf(const ReshardingProblem& problem, const ReshardingPlan&
     PlannerPicture out;
     const double best = static_cast<double>(plan.best) / whole, bound = shareOf(plan.bound);
     out.sentence = fmt::format(
-        "{} tasks take {} of what one network card takes for the tensor, {} with a copy for each device; {}.",
-        plan.tasks.size(), shortNumber(best), shortNumber(shareOf(plan.sendReceive)),
+        "{} {} {} of what one network card takes for the tensor, {} with a copy for each device; {}.",
+        counted(static_cast<long long>(plan.tasks.size()), "task"), plan.tasks.size() == 1 ? "takes" : "take",
+        shortNumber(best), shortNumber(shareOf(plan.sendReceive)),
         plan.proven ? "no order of broadcasts is faster" : "the bound is " + shortNumber(bound));
     std::vector<std::string> rows;
     for (int host = 0; host < problem.from.hosts; ++host) rows.push_back(fmt::format("host {} out", host));

@@ -330,7 +330,8 @@ PlannerPicture fillPicture(std::span<const BusyOp> busy, Nanos step, std::span<c
             fmt::format(" {} no place: {} is longer than every gap, or waits for one that is.",
                         countText(static_cast<std::int64_t>(filled.unplaced.size()), "piece has", "pieces have"),
                         nameOf(filled.unplaced.front().first));
-    if (shown < filled.steps) out.sentence += fmt::format(" The picture has the first {} steps.", shown);
+    if (shown < filled.steps)
+        out.sentence += fmt::format(" The picture has the first {}.", countText(shown, "step", "steps"));
     out.plot = std::move(plot);
     return out;
 }

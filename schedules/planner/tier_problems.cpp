@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "schedules/base/quantity.h"
 #include "schedules/planner/tier_pictures.h"
 #include "schedules/tiers/chunks.h"
 #include "schedules/tiers/fill_gaps.h"
@@ -136,8 +137,8 @@ Result<SolvedProblem> chunkStep(JsonInput& in)
         }
     PlannerPicture picture = residencyPicture(trace, budgets, true, loadsByBytes(trace, other, reserve, chunk, lowest),
                                               static_cast<int>(std::min<Bytes>(cap / chunk, 1'000'000'000)));
-    picture.sentence += fmt::format(" It runs from a cap of {} chunks, and from {} on nothing is loaded twice.",
-                                    lowest.runs, lowest.noReloads);
+    picture.sentence += fmt::format(" It runs from a cap of {}, and from {} on nothing is loaded twice.",
+                                    counted(lowest.runs, "chunk"), lowest.noReloads);
     return SolvedProblem{
         {{"result", std::move(result)},
          {"budget_chunks", budgets},

@@ -180,8 +180,8 @@ Result<WaysAnswer> waysSurvey(const WaysQuestion& question, const Progress& prog
 std::string WaysAnswer::setup() const
 {
     const LayoutQuestion& q = question.layout;
-    return fmt::format("Computed for {} on {}, {} samples a step{}: {} of {} ways fit {}; {}.", q.model.name,
-                       toText(q.cluster), q.samples, question.pinned.empty() ? "" : ", pinned " + question.pinned,
+    return fmt::format("Computed for {} on {}, {} a step{}: {} of {} ways fit {}; {}.", q.model.name, toText(q.cluster),
+                       counted(q.samples, "sample"), question.pinned.empty() ? "" : ", pinned " + question.pinned,
                        all.fitting, all.candidates.size(), gigabytes(q.cluster.memory),
                        wordsOf(q.constants, q.cluster));
 }
@@ -202,8 +202,8 @@ std::string WaysAnswer::sentence() const
         out += fmt::format(" Of those simulated {} is fastest: {} with {}.", toText(shown[quickest].way),
                            timeText(simulated[quickest]->seconds), simulated[quickest]->schedule);
     if (fewer)
-        out += fmt::format(" Fewer devices are faster: {} of them take {} with {}.", fewer->way.devices(),
-                           timeText(fewer->step.sum()), toText(fewer->way));
+        out += fmt::format(" Fewer devices are faster: {} on {} takes {}.", toText(fewer->way),
+                           counted(fewer->way.devices(), "device"), timeText(fewer->step.sum()));
     return out;
 }
 

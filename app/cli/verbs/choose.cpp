@@ -403,9 +403,9 @@ Result<int> runChoose(const LayoutChoice& options, Session& session)
                         {"rows", std::move(rows)},
                         {"fewer_devices", fewer ? jsonOf(*fewer, std::nullopt, "") : Json(nullptr)}});
     }
-    session.out(fmt::format("{} on {}, {} samples a step: {} of {} ways fit {}\n", question.model.name,
-                            toText(question.cluster), question.samples, answer.fitting, answer.candidates.size(),
-                            sizeText(question.cluster.memory)));
+    session.out(fmt::format("{} on {}, {} a step: {} of {} ways fit {}\n", question.model.name,
+                            toText(question.cluster), counted(question.samples, "sample"), answer.fitting,
+                            answer.candidates.size(), sizeText(question.cluster.memory)));
     session.out(wordsOf(question.constants, question.cluster) + "\n");
     session.out(tableOf(shown, simulated, session.colourOut()));
     if (!best.fits) {
@@ -413,8 +413,8 @@ Result<int> runChoose(const LayoutChoice& options, Session& session)
         return ExitDoesNotHold;
     }
     if (fewer)
-        session.out(fmt::format("{} devices are faster: {} takes {}\n", fewer->way.devices(), toText(fewer->way),
-                                secondsText(fewer->step.sum())));
+        session.out(fmt::format("fewer devices are faster: {} on {} takes {}\n", toText(fewer->way),
+                                counted(fewer->way.devices(), "device"), secondsText(fewer->step.sum())));
     if (simulated.front() || !options.savedLayout.empty())
         session.note("Megatron-LM: " + megatronArguments(question.model, best.way));
     const Layout layout = layoutOf(question.model, best.way);

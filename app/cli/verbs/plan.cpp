@@ -435,8 +435,8 @@ Result<int> runPartition(const PlanChoice& options, Session& session)
                         {"gap", answer->gap()},
                         {"measured", measuredJson(measured)},
                         {"interrupted", answer->interrupted}});
-    session.out(fmt::format("{} on {}, {} microbatches\n", problem.origin, plural(problem.ranks, "rank"),
-                            problem.microbatches));
+    session.out(fmt::format("{} on {}, {}\n", problem.origin, plural(problem.ranks, "rank"),
+                            plural(problem.microbatches, "microbatch")));
     if (measured) session.out(measuredText(*measured));
     session.out(table.text(session.colourOut()));
     session.out(fmt::format("\n{:.2f} times as fast as even; no division and order is shorter than {}: at most {} away "
