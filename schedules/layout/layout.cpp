@@ -14,6 +14,7 @@
 #include "schedules/execute/simulate.h"
 #include "schedules/layout/layout_links.h"
 #include "schedules/library/registry.h"
+#include "schedules/planner/problem.h"
 
 namespace stagewright {
 
@@ -171,6 +172,19 @@ Result<Layout> layoutOfPlan(const InterOperatorProblem& problem, const InterOper
         out.samples = static_cast<int>(samples);
     }
     return out;
+}
+
+Result<std::optional<SolvedLayout>> layoutOfProblem(std::string_view text, const std::string& file,
+                                                    const Progress& progress)
+{
+    STAGEWRIGHT_TRY(const auto problem, interOperatorProblem(text));
+    STAGEWRIGHT_TRY(const auto plan, planInterOperator(problem, progress));
+    if (!plan) return std::nullopt;
+    STAGEWRIGHT_TRY(auto layout, layoutOfPlan(problem, *plan));
+    return SolvedLayout{std::move(layout),
+                        fmt::format("stagewright choose --layout {} --model layers={},hidden=…,heads=… --cluster "
+                                    "{}@DEVICE:per-host={}",
+                                    file, problem.layers, problem.hosts * problem.perHost, problem.perHost)};
 }
 
 std::string toJson(const Layout& layout)

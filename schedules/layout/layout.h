@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "schedules/base/progress.h"
 #include "schedules/base/result.h"
 #include "schedules/layout/cluster.h"
 #include "schedules/layout/parallelism.h"
@@ -47,6 +48,13 @@ Parallelism wayOf(const Layout& layout, int stage);
 // A plan of Alpa: stages in a row on devices, of a host or of whole hosts. Layers of a stage are shared by the devices
 // of a host, as far as 8, and replicated over the others. Usage: 8 or fewer of a host's do not divide them evenly.
 Result<Layout> layoutOfPlan(const InterOperatorProblem& problem, const InterOperatorPlan& plan);
+struct SolvedLayout {
+    Layout layout;
+    std::string choose; // what times it, of a file of this layout: "stagewright choose --layout FILE --model …"
+};
+// The best plan of a problem of alpa_inter, as JSON. None: no plan fits.
+Result<std::optional<SolvedLayout>> layoutOfProblem(std::string_view text, const std::string& file,
+                                                    const Progress& progress);
 
 std::string toJson(const Layout& layout);
 // Unreadable names the stage. The stages' devices are there and in no other rank, their replicas divide the samples.

@@ -532,10 +532,12 @@ Result<Json> readProblem(std::string_view text)
 
 } // namespace
 
+bool hasLayout(std::string_view program) { return program == "alpa_inter"; }
+
 Result<InterOperatorProblem> interOperatorProblem(std::string_view text)
 {
     STAGEWRIGHT_TRY(const Json json, readProblem(text));
-    if (json["program"] != "alpa_inter")
+    if (!hasLayout(json["program"].get<std::string>()))
         return fail(ErrorCode::Usage, "only plans of alpa_inter are layouts", "omit --save-layout");
     Input in(json["input"]);
     return readInterOperator(in);

@@ -42,7 +42,8 @@ Result<std::string> withNumber(std::string_view problem, std::string_view key, d
 // Unreadable: not such a problem, with the place in it; Usage: numbers that a planner refuses; Cancelled.
 Result<PlannerAnswer> solveProblem(std::string_view text, const Progress& progress = {});
 
-// A problem of alpa_inter as a value. Usage: it is another one; else as solveProblem().
+bool hasLayout(std::string_view program); // its plan is one
+// Such a problem, of alpa_inter, as a value. Usage: it is another one; else as solveProblem().
 Result<InterOperatorProblem> interOperatorProblem(std::string_view text);
 
 } // namespace stagewright

@@ -14,9 +14,12 @@
 
 #include "app/ui/explore/explorer_controller.h"
 #include "app/ui/shell/appearance.h"
+#include "app/ui/workspace/banner.h"
 #include "app/ui/workspace/offers.h"
 #include "app/ui/workspace/workspace.h"
+#include "schedules/base/small_file.h"
 #include "schedules/execute/simulate.h"
+#include "schedules/layout/layout.h"
 #include "traces/store/run_file.h"
 #include "widgets/table_copy.h"
 #include "widgets/timeline/timeline_view.h"
@@ -630,6 +633,24 @@ private slots:
             for (const ProblemNumber& number : numbersOf(page->problem()))
                 QVERIFY2(page->slider(QString::fromStdString(number.key)) != nullptr, number.key.c_str());
         }
+        // Alpa's plan is saved as the layout that solve --save-layout writes; no other has one.
+        QVERIFY(!page->layoutButton()->isVisibleTo(view));
+        page->choose(QStringLiteral("alpa_inter"));
+        QVERIFY(settle(window));
+        QVERIFY(page->layoutButton()->isVisibleTo(view) && page->layoutButton()->isEnabled());
+        const QString file = fixture.dir.filePath(QStringLiteral("layout.json"));
+        std::optional<Result<void>> saved;
+        window.workspace().feature<ExplorerController>()->saveLayout(file, [&](Result<void> done) { saved = done; });
+        QVERIFY(QTest::qWaitFor([&] { return saved.has_value(); }, 20000));
+        QVERIFY(saved->has_value());
+        const auto layout = parseLayout(*readSmallFile(file.toStdString()));
+        const auto solved = layoutOfProblem(page->problem(), "layout.json", {});
+        QVERIFY(layout && solved && *solved && *layout == (*solved)->layout && layout->stages.size() > 1);
+        QVERIFY(window.workspace().banner()->text().contains(qtText((*solved)->choose)));
+        page->setProblem(QStringLiteral(R"({"program": "alpa_inter", "input": {}})"));
+        QVERIFY(settle(window));
+        QVERIFY(page->layoutButton()->isVisibleTo(view) && !page->layoutButton()->isEnabled());
+
         page->choose(QStringLiteral("comet"));
         QVERIFY(settle(window));
         const QString before = page->said();

@@ -88,6 +88,11 @@ PlannerView::PlannerView(QWidget* parent) : QWidget(parent)
     auto* open = new QPushButton(u"Open a problem…"_s, m_form);
     open->setToolTip(u"A JSON file, as stagewright solve reads it"_s);
     m_column->addWidget(open);
+    m_layout = new QPushButton(u"Save layout…"_s, m_form);
+    m_layout->setObjectName(u"planLayout"_s);
+    m_layout->setToolTip(
+        u"The plan's stages as a file for stagewright choose --layout, which times them for a model"_s);
+    m_column->addWidget(m_layout);
 
     m_said = makeLabel({}, "value", this, true);
     m_said->setObjectName(u"planSaid"_s);
@@ -117,6 +122,7 @@ PlannerView::PlannerView(QWidget* parent) : QWidget(parent)
     emit m_programs->currentTextChanged(m_programs->currentText());
     connect(m_programs, &QComboBox::activated, this, [this] { choose(m_programs->currentData().toString()); });
     connect(open, &QPushButton::clicked, this, &PlannerView::openAsked);
+    connect(m_layout, &QPushButton::clicked, this, &PlannerView::layoutAsked);
     connect(m_text, &QPlainTextEdit::textChanged, this, [this] { take(m_text->toPlainText().toStdString(), false); });
     choose(m_programs->itemData(0).toString());
 }
@@ -139,6 +145,7 @@ void PlannerView::take(std::string problem, bool writes)
     }
     const auto program = programOf(m_problem);
     if (const int at = m_programs->findData(qtText(program)); at >= 0) m_programs->setCurrentIndex(at);
+    m_layout->setVisible(hasLayout(program));
     makeSliders();
     emit questionChanged();
 }
@@ -193,6 +200,7 @@ void PlannerView::moved(const ProblemNumber& number, double value)
 void PlannerView::setAnswer(const Result<PlannerAnswer>& answer)
 {
     m_answer.reset();
+    m_layout->setEnabled(answer && answer->fits);
     if (!answer) {
         const Error& error = answer.error();
         const QString text = qtText(error.remedy.empty() ? error.message : error.message + "; " + error.remedy);

@@ -36,6 +36,7 @@ public:
     const std::optional<PlannerAnswer>& answer() const { return m_answer; }
     PlotWidget* picture() { return m_picture; }
     QPlainTextEdit* text() { return m_text; }
+    QPushButton* layoutButton() { return m_layout; } // there for problems whose plan is a layout
     QString said() const;
     QString caption() const; // the planner's title
     void setTheme(const Theme& theme);
@@ -44,6 +45,7 @@ public:
 signals:
     void questionChanged(); // to be solved at once
     void openAsked();       // a problem's file
+    void layoutAsked();     // the plan as a layout's file
 
 protected:
     void hideEvent(QHideEvent* event) override;
@@ -55,6 +57,7 @@ private:
 
     QWidget* m_form;
     QComboBox* m_programs;
+    QPushButton* m_layout;
     QWidget* m_sliders = nullptr;
     QVBoxLayout* m_column;
     QLabel* m_said;

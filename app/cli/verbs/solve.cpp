@@ -40,15 +40,11 @@ Result<std::string> changed(std::string problem, const std::vector<std::string>&
 Result<void> saveLayout(const std::string& text, const SolveChoice& options, Session& session)
 {
     if (options.layout.empty()) return {};
-    STAGEWRIGHT_TRY(const auto problem, interOperatorProblem(text));
-    STAGEWRIGHT_TRY(const auto plan, planInterOperator(problem, session.reporter("plans")));
+    STAGEWRIGHT_TRY(const auto solved, layoutOfProblem(text, options.layout, session.reporter("plans")));
     session.progress().clear();
-    if (!plan) return {};
-    STAGEWRIGHT_TRY(const auto layout, layoutOfPlan(problem, *plan));
-    STAGEWRIGHT_CHECK(writeFileAtomically(options.layout, toJson(layout)));
-    session.note(fmt::format("the plan for a model, beside equal stages: stagewright choose --layout {} --model "
-                             "layers={},hidden=…,heads=… --cluster {}@DEVICE:per-host={}",
-                             options.layout, problem.layers, problem.hosts * problem.perHost, problem.perHost));
+    if (!solved) return {};
+    STAGEWRIGHT_CHECK(writeFileAtomically(options.layout, toJson(solved->layout)));
+    session.note("the plan for a model, beside equal stages: " + solved->choose);
     return {};
 }
 

@@ -14,6 +14,7 @@
 #include "app/ui/workspace/workspace.h"
 #include "schedules/base/small_file.h"
 #include "schedules/base/text.h"
+#include "schedules/layout/layout.h"
 #include "schedules/library/registry.h"
 #include "schedules/survey/memory.h"
 #include "traces/format/atomic_file.h"
@@ -112,6 +113,11 @@ ExplorerController::ExplorerController(Workspace& workspace)
     connect(m_view->ways(), &ChooseView::openAsked, this, &ExplorerController::saveWay);
     connect(m_view->planner(), &PlannerView::questionChanged, this, &ExplorerController::askProblem);
     connect(m_view->planner(), &PlannerView::openAsked, this, &ExplorerController::openProblem);
+    connect(m_view->planner(), &PlannerView::layoutAsked, this, [this] {
+        const QString path = QFileDialog::getSaveFileName(m_workspace.window(), u"Save layout"_s, u"layout.json"_s,
+                                                          u"Layouts (*.json)"_s);
+        if (!path.isEmpty()) saveLayout(path);
+    });
     m_waysBeat.setInterval(100);
     connect(&m_waysBeat, &QTimer::timeout, this, [this] {
         if (!m_waysJob.running()) return m_waysBeat.stop();
@@ -302,6 +308,28 @@ void ExplorerController::openProblem()
     const auto text = readSmallFile(path.toStdString());
     if (!text) return m_workspace.banner()->showError(QFileInfo(path).fileName(), text.error());
     m_view->planner()->setProblem(QString::fromStdString(*text));
+}
+
+void ExplorerController::saveLayout(const QString& path, std::function<void(Result<void>)> answer)
+{
+    m_view->setWork(u"saving…"_s, true);
+    inBackground(
+        this,
+        [problem = m_view->planner()->problem(), path = path.toStdString(),
+         name = QFileInfo(path).fileName().toStdString()]() -> Result<std::string> {
+            STAGEWRIGHT_TRY(const auto solved, layoutOfProblem(problem, name, {}));
+            if (!solved) return fail(ErrorCode::Usage, "no plan fits");
+            STAGEWRIGHT_CHECK(writeFileAtomically(path, toJson(solved->layout)));
+            return solved->choose;
+        },
+        [this, path, answer = std::move(answer)](const Result<std::string>& done) {
+            m_view->setWork(done ? u"saved to %1"_s.arg(QFileInfo(path).fileName()) : QString(), false);
+            if (done)
+                m_workspace.banner()->showNote(u"For a model, beside equal stages: %1"_s.arg(qtText(*done)));
+            else
+                m_workspace.banner()->showError(QString(), done.error());
+            if (answer) answer(done ? Result<void>() : tl::unexpected(done.error()));
+        });
 }
 
 void ExplorerController::askChart(const std::vector<std::string>& schedules)

@@ -34,6 +34,8 @@ public:
     // Adds the simulated point to a run file (created if absent); answers on the GUI thread.
     void saveAsRun(const Setup& point, const QString& path, std::function<void(Result<void>)> answer = {});
     Result<void> writeTable(const QString& path) const;
+    // Alpa's plan of the page Planners as a layout, likewise.
+    void saveLayout(const QString& path, std::function<void(Result<void>)> answer = {});
     // Adds the simulated pipeline of a way of the page Choose, likewise.
     void saveWayAsRun(int way, const QString& path, std::function<void(Result<void>)> answer = {});
     // As png, svg or pdf, by suffix; for paper unless the style says otherwise.
