@@ -71,20 +71,33 @@ Json modelGraph()
 
 } // namespace
 
-nlohmann::ordered_json exampleInput(std::string_view program)
+nlohmann::ordered_json exampleInput(std::string_view name)
 {
-    if (program == "alpa_inter") return layersOnSubmeshes();
-    if (program == "intra_ilp") return operatorStrategies();
-    if (program == "merak") return modelGraph();
-    if (program == "mlp_sharding")
+    if (name == "alpa_inter") return layersOnSubmeshes();
+    if (name == "intra_ilp") return operatorStrategies();
+    if (name == "merak") return modelGraph();
+    if (name == "merak:recompute")
+        return {{"kind", "recompute"},
+                {"m", 8},
+                {"layers", {6, 6, 6, 6}},
+                {"static", {200, 200, 200, 200}},
+                {"cap", {600, 600, 600, 600}},
+                {"A", 34},
+                {"a", 2},
+                {"F", 10},
+                {"B", 20}};
+    if (name == "merak:step") return {{"kind", "step"}, {"p", 4}, {"m", 8}, {"F", 1}, {"R", 1}, {"B", 2}};
+    if (name == "merak:subpipe")
+        return {{"kind", "subpipe"}, {"segments", 8}, {"compute", 10}, {"allreduce", 10}, {"loss", 1.05}};
+    if (name == "mlp_sharding")
         return {{"b", 2048}, {"h", 1024}, {"f", 4096}, {"n", 8}, {"alpha", 1}, {"beta", 1}, {"flop_cost", 0.1}};
-    if (program == "reshard")
+    if (name == "reshard")
         return {{"shape", {1024, 1024, 512}},
                 {"src", {2, 4}},
                 {"src_layout", {{1}, Json::array(), Json::array()}},
                 {"dst", {2, 4}},
                 {"dst_layout", {{0}, Json::array(), Json::array()}}};
-    if (program == "layerwise") {
+    if (name == "layerwise") {
         Json time = Json::array(), memory = Json::array();
         for (int layer = 0; layer < 12; ++layer) {
             time.push_back({30 + layer % 3, 34 + layer % 3, 41});
@@ -92,14 +105,14 @@ nlohmann::ordered_json exampleInput(std::string_view program)
         }
         return {{"time", time}, {"memory", memory}, {"change", {{0, 1, 1}, {1, 0, 1}, {1, 1, 0}}}, {"budget", 250}};
     }
-    if (program == "cephalo") {
+    if (name == "cephalo") {
         const auto gpu = [](double speed, double cap) {
             return Json{{"f1", 12 / speed}, {"f0", 1},   {"b1", 22 / speed}, {"b0", 2},
                         {"a1", 0.4},        {"a0", 0.8}, {"cap", cap}};
         };
         return {{"batch", 64}, {"state", 44}, {"gap", 4}, {"gpus", {gpu(1, 24), gpu(1, 24), gpu(3, 48), gpu(2, 16)}}};
     }
-    if (program == "comet")
+    if (name == "comet")
         return {{"model", {25600, 128, 160, 2048}},
                 {"devices", 1024},
                 {"batch", 1024},
@@ -112,11 +125,11 @@ nlohmann::ordered_json exampleInput(std::string_view program)
                 {"between", 31.25e9},
                 {"splits", {8, 16, 32, 64, 128, 256}},
                 {"prices", {{"device", 20000}, {"memory", 110}, {"network", 60}}}};
-    if (program == "jigsaw")
+    if (name == "jigsaw")
         return {{"gpus", 4},
                 {"jobs", {{150, 200, 250, 300}, {150, 200, 250, 300}, {60, 90, 120}}},
                 {"full", {{300, 300, 300, 300}, {300, 300, 300, 300}, {120, 120, 120}}}};
-    return tierExample(program);
+    return tierExample(name);
 }
 
 } // namespace stagewright

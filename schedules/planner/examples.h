@@ -7,6 +7,6 @@
 
 namespace stagewright {
 
-nlohmann::ordered_json exampleInput(std::string_view program); // null: an unknown program
+nlohmann::ordered_json exampleInput(std::string_view name); // of allExamples(); null: another name
 
 } // namespace stagewright

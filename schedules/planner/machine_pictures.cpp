@@ -145,7 +145,7 @@ PlannerPicture pipelinePicture(std::int64_t ranks, std::int64_t microbatches, do
         "{} {} {} for {}; {} % of it is idle.", counted(ranks, "rank"), ranks == 1 ? "takes" : "take", shortNumber(end),
         counted(microbatches, "microbatch"),
         shortNumber(100.0 * static_cast<double>(ranks - 1) / static_cast<double>(microbatches + ranks - 1), 1));
-    if (ranks < 1 || microbatches < 1 || 2 * ranks > mostBoxes / microbatches) return out;
+    if (ranks < 1 || microbatches < 1 || ranks > mostBoxes / 2 / microbatches) return out;
     // 1F1B: each rank's order, and what each pass waits for
     const auto p = static_cast<std::size_t>(ranks), m = static_cast<std::size_t>(microbatches);
     std::vector<std::vector<double>> ends[2]; // forward, backward: by rank and microbatch
@@ -477,7 +477,7 @@ PlannerPicture pictureOf(const PackingProblem& partial, const Packing& packing, 
             }
             plot.series.push_back(std::move(boxes));
         }
-        plot.rules.push_back({static_cast<double>(plan.packed), true, std::string()});
+        plot.rules.push_back({static_cast<double>(plan.packed), true, "period"});
         plot.across.most = static_cast<double>(plan.packed) * 1.08;
         return plot;
     };

@@ -5,6 +5,8 @@
 #include <map>
 #include <numeric>
 
+#include <fmt/format.h>
+
 namespace stagewright {
 
 namespace {
@@ -90,6 +92,9 @@ Result<RecomputePlan> planRecomputation(const RecomputeProblem& problem)
     const std::size_t stages = problem.layers.size();
     if (stages == 0 || problem.fixed.size() != stages || problem.cap.size() != stages || problem.microbatches < 1)
         return fail(ErrorCode::Usage, "layers, static and cap have a number for each stage", "see docs/planners.md");
+    for (const std::int64_t layers : problem.layers)
+        if (layers < 0 || layers > 100'000)
+            return fail(ErrorCode::Usage, fmt::format("a stage has 0 to 100000 layers, not {}", layers));
     RecomputePlan out;
     out.slowest = 0;
     for (std::size_t stage = 0; stage < stages; ++stage) {

@@ -74,7 +74,7 @@ Plot stagesPlot(const InterOperatorProblem& problem, const InterOperatorPlan& pl
     plot.series.push_back(std::move(boxes));
     for (int host = 1; host < problem.hosts; ++host)
         plot.rules.push_back(
-            {static_cast<double>(host * problem.perHost), false, {}, {PlotHue::Separator}, PlotDash::Dot});
+            {static_cast<double>(host * problem.perHost), false, {}, {PlotHue::Secondary}, PlotDash::Dot});
     return plot;
 }
 
@@ -224,7 +224,7 @@ PlannerPicture pictureOf(const ReshardingProblem& problem, const ReshardingPlan&
         const PlacedTask& one = plan.placed[i];
         const UnitTask& task = plan.tasks[static_cast<std::size_t>(one.task)];
         const double from = static_cast<double>(one.start) / whole, to = static_cast<double>(one.end) / whole;
-        const PlotInk ink = partInk(static_cast<std::size_t>(one.sender));
+        const PlotInk ink = partInk(static_cast<std::size_t>(one.task)); // of one sender they follow each other
         const std::string text = fmt::format(
             "Task {}: {} elements from host {} to {}, from {} to {}.", one.task, task.elements, one.sender,
             task.receivers.size() == 1 ? "one host" : "hosts in a chain", shortNumber(from), shortNumber(to));

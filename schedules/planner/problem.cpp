@@ -455,6 +455,11 @@ constexpr auto planners = std::to_array<Planner>({
     {{"owners", "DP-KFAC: which member of a group owns a layer"}, solveOwners, ""},
     {{"fill", "PipeFisher: work that can wait, in a rank's idle time"}, solveFilling, ""},
 });
+constexpr auto kindsWithExamples = std::to_array<PlannerInfo>({
+    {"merak:recompute", "Merak: recomputation by stage, as memory allows"},
+    {"merak:step", "Merak: a step of 1F1B that recomputes"},
+    {"merak:subpipe", "Merak: tensor parallelism in halves of a batch"},
+});
 
 } // namespace
 
@@ -468,15 +473,39 @@ std::span<const PlannerInfo> allPlanners()
     return infos;
 }
 
-Result<std::string> exampleProblem(std::string_view program)
+std::vector<PlannerInfo> allExamples()
+{
+    std::vector<PlannerInfo> out;
+    for (const PlannerInfo& one : allPlanners()) {
+        out.push_back(one);
+        for (const PlannerInfo& kind : kindsWithExamples)
+            if (kind.program.substr(0, kind.program.find(':')) == one.program) out.push_back(kind);
+    }
+    return out;
+}
+
+Result<std::string> exampleProblem(std::string_view name)
 {
     std::string names;
-    for (const Planner& planner : planners) {
-        if (planner.info.program == program)
-            return written({{"program", std::string(program)}, {"input", exampleInput(program)}});
-        names += fmt::format("{}{}", names.empty() ? "" : ", ", planner.info.program);
+    for (const PlannerInfo& one : allExamples()) {
+        if (one.program == name)
+            return written({{"program", std::string(name.substr(0, name.find(':')))}, {"input", exampleInput(name)}});
+        names += fmt::format("{}{}", names.empty() ? "" : ", ", one.program);
     }
-    return fail(ErrorCode::Usage, fmt::format("there is no planner '{}'", program), "known are " + names);
+    return fail(ErrorCode::Usage, fmt::format("there is no planner '{}'", name), "known are " + names);
+}
+
+std::string exampleLike(std::string_view text)
+{
+    const Json json = readForeignJson<Json>(text);
+    std::string program = programOf(text);
+    if (program.empty() || !json.contains("input") || !json["input"].is_object()) return program;
+    const auto kind = json["input"].find("kind");
+    if (kind == json["input"].end() || !kind->is_string()) return program;
+    const std::string name = program + ":" + kind->get<std::string>();
+    const bool known = std::any_of(kindsWithExamples.begin(), kindsWithExamples.end(),
+                                   [&](const PlannerInfo& one) { return one.program == name; });
+    return known ? name : program;
 }
 
 std::string programOf(std::string_view text)

@@ -18,6 +18,8 @@ struct PlannerInfo {
     std::string_view title;   // "Alpa: layers on submeshes"
 };
 std::span<const PlannerInfo> allPlanners();
+// What exampleProblem() takes: all planners, and those of their kinds of problems that have a picture of their own.
+std::vector<PlannerInfo> allExamples();
 
 struct PlannerAnswer {
     std::string program;
@@ -25,10 +27,12 @@ struct PlannerAnswer {
     bool fits = true; // there is a plan
     PlannerPicture picture;
 };
-// A small problem of the program to start from, as JSON, a line for each member. Usage: an unknown program.
-Result<std::string> exampleProblem(std::string_view program);
+// A small problem of the program to start from, as JSON, a line for each member; "merak:subpipe" is one of a kind.
+// Usage: an unknown program or kind.
+Result<std::string> exampleProblem(std::string_view name);
 
-std::string programOf(std::string_view problem); // "": it is not a problem
+std::string programOf(std::string_view problem);   // "": it is not a problem
+std::string exampleLike(std::string_view problem); // its program, or its kind where that is an example
 // A number of the input that is not in a list: what a slider moves.
 struct ProblemNumber {
     std::string key;

@@ -50,7 +50,7 @@ expect_err "the problem has no number 'nothing'"
 run stagewright solve comet.json --set between
 expect_code 2
 expect_err '--set takes KEY=NUMBER'
-for program in alpa_inter intra_ilp mlp_sharding reshard layerwise merak cephalo jigsaw; do
+for program in alpa_inter intra_ilp mlp_sharding reshard layerwise merak merak:recompute merak:step merak:subpipe cephalo jigsaw; do
     run stagewright solve --example $program --plot plan.csv
     expect_code 0
     expect_that "$program has a picture" [ "$(wc -l <plan.csv)" -gt 3 ]

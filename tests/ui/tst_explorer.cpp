@@ -623,7 +623,7 @@ private slots:
         QVERIFY(settle(window));
         QVERIFY(page->form()->isVisibleTo(view) && !view->form()->isVisibleTo(view) &&
                 !view->table()->isVisibleTo(view));
-        for (const PlannerInfo& one : allPlanners()) {
+        for (const PlannerInfo& one : allExamples()) {
             const QString program = QString::fromUtf8(one.program.data(), static_cast<qsizetype>(one.program.size()));
             page->choose(program);
             QVERIFY(settle(window));

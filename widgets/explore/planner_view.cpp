@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include <QAbstractItemView>
 #include <QComboBox>
 #include <QHBoxLayout>
 #include <QLabel>
@@ -78,9 +79,10 @@ PlannerView::PlannerView(QWidget* parent) : QWidget(parent)
     m_programs->setObjectName(u"planner"_s);
     m_programs->setAccessibleName(u"Planner"_s);
     m_programs->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
-    for (const PlannerInfo& one : allPlanners())
+    for (const PlannerInfo& one : allExamples())
         m_programs->addItem(sentence(one.title),
                             QString::fromUtf8(one.program.data(), static_cast<qsizetype>(one.program.size())));
+    m_programs->view()->setMinimumWidth(m_programs->view()->sizeHintForColumn(0) + 32); // whole titles
     auto* label = makeLabel(u"Planner"_s, "secondary", m_form);
     label->setBuddy(m_programs);
     m_column->addWidget(label);
@@ -143,9 +145,8 @@ void PlannerView::take(std::string problem, bool writes)
         const QSignalBlocker quiet(m_text);
         m_text->setPlainText(qtText(m_problem));
     }
-    const auto program = programOf(m_problem);
-    if (const int at = m_programs->findData(qtText(program)); at >= 0) m_programs->setCurrentIndex(at);
-    m_layout->setVisible(hasLayout(program));
+    if (const int at = m_programs->findData(qtText(exampleLike(m_problem))); at >= 0) m_programs->setCurrentIndex(at);
+    m_layout->setVisible(hasLayout(programOf(m_problem)));
     makeSliders();
     emit questionChanged();
 }

@@ -65,8 +65,8 @@ Result<int> solveText(const std::string& problem, const std::string& name, const
         if (answer->picture.plot.empty())
             return fail(ErrorCode::Usage, fmt::format("nothing of {} can be drawn", name), answer->picture.sentence);
         std::string title(answer->program);
-        for (const PlannerInfo& one : allPlanners())
-            if (one.program == answer->program) title = one.title;
+        for (const PlannerInfo& one : allExamples())
+            if (one.program == exampleLike(problem)) title = one.title;
         STAGEWRIGHT_TRY(const auto text, plotText(answer->picture.plot, title, answer->picture.sentence, options.plot));
         STAGEWRIGHT_CHECK(writeFileAtomically(options.plot, text));
         session.note(fmt::format("the plot is written to {}", options.plot));
