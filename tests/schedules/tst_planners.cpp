@@ -600,7 +600,7 @@ private slots:
                                     Json::array({1, 2}),
                                     Json::array({Json::array({-1, 7, 1 << 30})})};
         int answered = 0, refused = 0;
-        for (const PlannerInfo& one : allPlanners()) {
+        for (const PlannerInfo& one : allExamples()) {
             const Json whole = Json::parse(*exampleProblem(one.program));
             for (int round = 0; round < 150; ++round) {
                 Json damaged = whole;
