@@ -119,8 +119,9 @@ private slots:
         QCOMPARE(plotCsv(plot), std::string("plot,series,x,y,name,to_x,to_y\n\"Share, %\",low & high,zero,2,a,,\n"
                                             "\"Share, %\",low & high,one,3,,,\n"));
         const QString tikz = QString::fromStdString(plotTikz(plot, "Title", "caption"));
-        for (const char* part : {"% Title\n", "\\begin{axis}", "ylabel={Share, \\%}", "(0,2) (1,3)",
-                                 "\\addlegendentry{low \\& high}", "xticklabels={{zero},{one}}", "\\end{tikzpicture}"})
+        for (const char* part :
+             {"% Title\n", "\\begin{axis}", "legend style={at={(0.5,1.02)}, anchor=south", "ylabel={Share, \\%}",
+              "(0,2) (1,3)", "\\addlegendentry{low \\& high}", "xticklabels={{zero},{one}}", "\\end{tikzpicture}"})
             QVERIFY2(tikz.contains(QLatin1String(part)), part);
         QCOMPARE(tikz.count('{'), tikz.count('}'));
         QVERIFY(plotText(plot, "t", "c", "x.svg").value().starts_with("<svg"));

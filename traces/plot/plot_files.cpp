@@ -119,7 +119,13 @@ std::string tikzAxis(const Plot& plot)
 {
     const bool stacked = std::any_of(plot.series.begin(), plot.series.end(),
                                      [](const PlotSeries& one) { return one.mark == PlotMark::Bars; });
+    std::size_t longest = 1;
+    for (const PlotSeries& one : plot.series) longest = std::max(longest, one.title.size());
     std::string out = "\\begin{axis}[width=\\linewidth, height=0.6\\linewidth, mark options={solid},\n";
+    // Above the data, as many names side by side as a line holds.
+    out += fmt::format("  legend style={{at={{(0.5,1.02)}}, anchor=south, legend columns={}, draw=none}},\n"
+                       "  legend cell align=left,\n",
+                       std::clamp<std::size_t>(72 / (longest + 8), 1, 4));
     if (stacked) out += "  ybar stacked,\n";
     out += axisOptions(plot.across, 'x') + axisOptions(plot.up, 'y') + "]\n";
     for (std::size_t i = 0; i < plot.series.size(); ++i)

@@ -62,7 +62,7 @@ LessonPanel::LessonPanel(QWidget* parent) : QWidget(parent)
     m_show->setToolTip(u"Plays the solution and marks the step as shown, not done. To complete it, do it yourself "
                        "from the start or with another number of microbatches."_s);
     m_back = new QPushButton(u"Back"_s, foot);
-    m_back->setToolTip(u"Previous step  (Ctrl+Alt+Left)"_s);
+    m_back->setToolTip(u"Previous step  (Alt+PgUp)"_s);
     m_next = new QPushButton(u"Next"_s, foot);
     m_next->setObjectName(u"primary"_s);
     buttons->addWidget(m_show);
@@ -273,7 +273,7 @@ void LessonPanel::setReading(const PageReading& reading, const LessonState& stat
     m_reason->setText(reading.missing.isEmpty() ? QString() : reading.missing.at(0).toUpper() + reading.missing.mid(1));
     setGuesses(reading.guesses);
     m_next->setEnabled(reading.missing.isEmpty());
-    m_next->setToolTip(reading.missing.isEmpty() ? u"Next  (Ctrl+Alt+Right)"_s : reading.missing);
+    m_next->setToolTip(reading.missing.isEmpty() ? u"Next  (Alt+PgDown)"_s : reading.missing);
     bool open = false;
     for (std::size_t i = 0; i < blocks.size() && i < reading.blocks.size(); ++i)
         open = open || ((std::holds_alternative<lessons::Check>(*blocks[i]) ||

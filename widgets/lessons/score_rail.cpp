@@ -72,8 +72,12 @@ std::vector<ScoreRailView::Mark> ScoreRailView::marks() const
             }
         all.push_back({value, name, yours, guess});
     };
-    // A bound that no schedule reaches says so: it only means that nothing is below it.
-    add(m_rail->bound, m_rail->boundReached ? u"proven minimum"_s : u"lower bound (no known schedule reaches it)"_s);
+    // A bound that no schedule reaches says so: it only means that nothing is below it. It is proven for the ops of the
+    // step's own schedule; others, such as slices of a sequence, may be below.
+    const bool others = m_rail->bestKnown < m_rail->bound - 1e-9;
+    add(m_rail->bound, others                 ? u"proven minimum of these ops"_s
+                       : m_rail->boundReached ? u"proven minimum"_s
+                                              : u"lower bound (no known schedule reaches it)"_s);
     const bool named = !m_rail->parName.empty() && m_rail->parName != "empty" && m_rail->parName != "rows";
     add(m_rail->par, named ? scheduleTitle(m_rail->parName) : u"solution"_s);
     if (!(m_rail->bestKnown > m_rail->par - 1e-9)) // else par is the best
