@@ -120,7 +120,7 @@ private:
     void eachOwned(const Range& range, Visit&& visit) const;
     template <typename Step>
     void onOwned(bool decays, const Range& range, Step&& step);
-    // Of one parameter that this rank steps as a whole; count 0: it does not.
+    // What a step of one parameter needs that this rank steps as a whole; count 0: it does not.
     TensorStep tensorOf(const Parameter& parameter) const;
     void stepByFactors(const OptimizerConfig& config, int step, float gradientScale);
     Version& version(int number);

@@ -139,7 +139,7 @@ public:
 private:
     const ModelLayer& layer(int index) const { return m_problem.layers[static_cast<std::size_t>(index)]; }
 
-    // Of all placements that are tried. What each allows is where its search of orders starts.
+    // No step of any placement that is tried is shorter. What each allows is where its search of orders starts.
     Nanos bound(Nanos reached)
     {
         const Nanos packed = packingBound(m_problem);

@@ -62,7 +62,7 @@ struct PartitionAnswer {
     double gap() const; // of the best
     bool interrupted = false;
 };
-// Of the seconds at most 20 % are for divisions under the library's schedules, 20 % for orders by list scheduling and 10 %
+// At most 20 % of the seconds are for divisions under the library's schedules, 20 % for orders by list scheduling, 10 %
 // for the bound, all counted in steps and so the same on every machine; 50 % are for planning orders of the best
 // divisions, of one chunk or two. Usage: fewer layers than ranks.
 Result<PartitionAnswer> planPartition(const PartitionProblem& problem, double seconds = 5,

@@ -94,7 +94,7 @@ public:
         return from(0, std::vector<int>(static_cast<std::size_t>(m_problem.hosts), m_problem.perHost), 0, true);
     }
 
-    // Of each stage, in one of the placements with fewest crossings.
+    // The devices of each stage, in one of the placements with fewest crossings.
     std::vector<std::vector<int>> devices()
     {
         std::vector<std::vector<int>> out;

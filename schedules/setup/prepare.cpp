@@ -204,7 +204,7 @@ namespace {
 
 constexpr std::string_view analytic = "analytic:", profiled = "pipefisher:";
 
-// Of an inversion; what can't be read is said where it is used.
+// Into how many an inversion is divided; a text that can't be read is refused where it is used.
 int piecesOf(const Setup& setup) { return parseFill(setup.fill).value_or(FillRule()).pieces; }
 
 bool isMeasured(const Setup& setup) { return !setup.costsFrom.empty() || setup.costs.ends_with(".json"); }

@@ -168,8 +168,8 @@ private slots:
         QVERIFY(judged({other, few}).error().message.find("was timed by") != std::string::npos);
     }
 
-    // Of 10,000 pairs of one distribution about as many are outside as the given probability says, in heavy tails
-    // fewer; limits contain the true change.
+    // About as many of 10,000 pairs of one distribution are outside as the given probability says; limits contain the
+    // true change.
     void theLimitsHoldWhatTheyPromise()
     {
         std::mt19937 random(3);

@@ -883,7 +883,7 @@ private slots:
         QVERIFY(memory->paintedHeight() >= 4 * 60);
     }
 
-    // Of three runs all are named, each by its letter, and the charts name those that they are of.
+    // All of three runs are named, each by its letter, and the charts name those that they are of.
     void aPictureOfThreeRunsNamesEach()
     {
         open({"1f1b", "zb-h1", "gpipe"});

@@ -138,7 +138,7 @@ std::string valueText(const GateFigure& figure, double value, const Units& units
     return figure.size ? formatBytes(whole, units.memory) : formatDuration(whole, units.time);
 }
 
-// Of several runs before the one with the largest value counts; how far they are from each other is noise.
+// The largest value of several runs before counts; how far these are from each other is noise.
 class Judge {
 public:
     Judge(std::span<const Run* const> runs, double within) : m_runs(runs), m_within(within)

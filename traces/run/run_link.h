@@ -1,6 +1,6 @@
 // RunLink: a place in a run as text, for notes, issues and chats; the desktop opens it in the window.
 //
-//     stagewright:/home/me/job.stagewright#run=2&step=9&op=3B1&range=1200-5300
+//     stagewright:/runs/job.stagewright#run=2&step=9&op=3B1&range=1200-5300
 //
 // The file is a path, the rest optional: a run by number or name, a step from 1, an op of it, and a range of time in ns
 // from the start of what is shown. Everything but letters, digits and "-._~/" is written as %XX, in UTF-8.

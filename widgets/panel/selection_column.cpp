@@ -34,8 +34,8 @@ QString listedTip(const QString& meaning, const QStringList& names)
     return names.size() <= mostNamed + 1 ? meaning : meaning + u'\n' + inLines(names.join(u", "_s));
 }
 
-// Of the span's step, else of the one that the figures are of, over all ranks: where the axis is 0. None: there are no
-// steps. Of an excerpt the figures know it, as its timeline has a part.
+// Where the axis is 0: the start, over all ranks, of the span's step, else of the one that the figures are of. None:
+// there are no steps. The figures of an excerpt know it, as its timeline has a part.
 std::optional<Nanos> startOfStep(const Timeline& timeline, const RunReport& figures, const Span& span)
 {
     const int step = span.step == outsideSteps ? figures.step : span.step;

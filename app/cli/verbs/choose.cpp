@@ -237,7 +237,7 @@ Result<Layout> givenLayout(const LayoutChoice& options, const LayoutQuestion& qu
     return withLayers(layoutOf(question.model, way), megatron->layers());
 }
 
-// Of the first ways of equal stages for as many samples on the same cluster; none: none fits.
+// The best of the first ways with equal stages, for as many samples on the same cluster. None: none fits.
 std::optional<std::pair<Parallelism, LayoutStep>> bestOfEqualStages(LayoutQuestion question, const Layout& layout,
                                                                     Session& session)
 {
