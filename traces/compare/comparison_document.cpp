@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cctype>
-#include <set>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
 
 #include <fmt/format.h>
 
@@ -369,7 +371,10 @@ document::Table metricsTable(std::span<const Comparison* const> comparisons, std
         table.columns.push_back(figureColumn({}, std::string(1, document::letter(firstOther + i))));
     for (std::size_t i = 0; i < comparisons.size(); ++i)
         table.columns.push_back(changeColumn({}, fmt::format("{} − A", document::letter(firstOther + i))));
-    std::set<std::string> keys; // of any of them, in the order they come
+    std::vector<std::unordered_map<std::string_view, const MetricDelta*>> byKey(comparisons.size());
+    for (std::size_t i = 0; i < comparisons.size(); ++i)
+        for (const MetricDelta& metric : comparisons[i]->metrics) byKey[i].try_emplace(metric.key, &metric);
+    std::unordered_set<std::string_view> keys; // of any of them, in the order they come
     for (const Comparison* one : comparisons)
         for (const MetricDelta& metric : one->metrics) {
             if (!keys.insert(metric.key).second) continue;
@@ -377,14 +382,13 @@ document::Table metricsTable(std::span<const Comparison* const> comparisons, std
             std::vector<TableCell> changes;
             std::vector<Tone> tones;
             bool any = false;
-            for (const Comparison* other : comparisons) {
-                const auto at = std::find_if(other->metrics.begin(), other->metrics.end(),
-                                             [&](const MetricDelta& each) { return each.key == metric.key; });
-                const bool has = at != other->metrics.end();
-                any = any || (has && (at->a != 0 || at->b != 0));
-                row.cells.push_back(has ? TableCell(at->b) : TableCell(std::string("·")));
-                changes.push_back(has ? TableCell(at->delta()) : TableCell());
-                const bool shows = has && at->delta() != 0 && (other->shows() || metric.unit == "bytes");
+            for (std::size_t i = 0; i < comparisons.size(); ++i) {
+                const auto found = byKey[i].find(metric.key);
+                const MetricDelta* at = found == byKey[i].end() ? nullptr : found->second;
+                any = any || (at && (at->a != 0 || at->b != 0));
+                row.cells.push_back(at ? TableCell(at->b) : TableCell(std::string("·")));
+                changes.push_back(at ? TableCell(at->delta()) : TableCell());
+                const bool shows = at && at->delta() != 0 && (comparisons[i]->shows() || metric.unit == "bytes");
                 tones.push_back(!shows                                                 ? Tone::Plain
                                 : (at->delta() < 0) == document::lessIsBetter(at->key) ? Tone::Good
                                                                                        : Tone::Bad);
