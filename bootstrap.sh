@@ -62,6 +62,7 @@ appstream               checks the software centre's data
 shared-mime-info        checks the type of run files
 dpkg-dev                dependencies of the packages
 file                    detects file types, for the packages
+patchelf                makes the archive independent of its place
 xvfb                    an X server for the tests of mouse and keyboard
 xauth                   required by xvfb-run
 xdotool                 real mouse and keyboard for those tests

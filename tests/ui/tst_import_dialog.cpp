@@ -370,7 +370,7 @@ private slots:
         ImportDialog* opened = preview({folder});
         QVERIFY(opened != nullptr && opened->reading());
         QVERIFY2(opened->detailsText().contains(QStringLiteral(
-                     "Ranges: bwd s0 m1 (4), fwd s0 m1 (4). Import, then Analyse ▸ Make a pipeline of ranges")),
+                     "Ranges: bwd s0 m1 (4), fwd s0 m1 (4). Import, then Analyse › Make a pipeline of ranges")),
                  qPrintable(opened->detailsText()));
         opened->setRulesFile(bad);
         QTRY_VERIFY_WITH_TIMEOUT(opened->settled() && !opened->faultText().isEmpty(), 30000);

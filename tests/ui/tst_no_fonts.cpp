@@ -1,11 +1,14 @@
 // A computer without any font: the window draws with its own fonts, which have every letter it uses.
 #include <QAbstractButton>
 #include <QDialog>
+#include <QDirIterator>
+#include <QFile>
 #include <QFontDatabase>
 #include <QFontInfo>
 #include <QLabel>
 #include <QPainter>
 #include <QRawFont>
+#include <QRegularExpression>
 #include <QSet>
 
 #include "app/ui/explore/explorer_controller.h"
@@ -121,6 +124,39 @@ private slots:
         showKeys(window.workspace());
         found << missing(&window);
         found.removeDuplicates();
+        QCOMPARE(found.join(QLatin1Char('\n')), QString());
+    }
+
+    // Texts that no test shows, and tooltips that are painted: all of the window's sources.
+    void everyLetterOfTheSourcesIsThere()
+    {
+        const QRawFont font = QRawFont::fromFont(fontOf(FontRole::Body));
+        const QRegularExpression literal(QStringLiteral("\"(?:\\\\.|[^\"\\\\])*\""));
+        QStringList found;
+        int texts = 0;
+        for (const char* folder : {"app/ui", "widgets", "traces"}) {
+            QDirIterator files(QStringLiteral(STAGEWRIGHT_SOURCE_DIR "/") + QLatin1String(folder),
+                               {QStringLiteral("*.cpp"), QStringLiteral("*.h"), QStringLiteral("*.def")}, QDir::Files,
+                               QDirIterator::Subdirectories);
+            while (files.hasNext()) {
+                QFile file(files.next());
+                QVERIFY(file.open(QIODevice::ReadOnly));
+                for (const QString& line : QString::fromUtf8(file.readAll()).split(QLatin1Char('\n'))) {
+                    if (line.trimmed().startsWith(QLatin1String("//"))) continue;
+                    for (auto it = literal.globalMatch(line); it.hasNext();) {
+                        const QString text = it.next().captured();
+                        ++texts;
+                        for (const char32_t c : text.toUcs4())
+                            if (c > 126 && !font.supportsCharacter(c))
+                                found << QStringLiteral("%1: U+%2 in %3")
+                                             .arg(file.fileName())
+                                             .arg(static_cast<uint>(c), 4, 16)
+                                             .arg(text.left(40));
+                    }
+                }
+            }
+        }
+        QVERIFY(texts > 3000);
         QCOMPARE(found.join(QLatin1Char('\n')), QString());
     }
 };

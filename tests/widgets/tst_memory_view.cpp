@@ -308,7 +308,7 @@ void TestMemoryView::hoverMarksTheHolder()
         const Bytes at = microbatch * gib + gib / 2;
         QCOMPARE(m_view->holderAt(0, t, at), (MicrobatchRef{microbatch, 0}));
         const CardText card = m_view->cardAt(0, t, at);
-        QVERIFY2(card.note.contains(QStringLiteral("▸ microbatch %1, stage 0: 1.00 GiB since").arg(microbatch)),
+        QVERIFY2(card.note.contains(QStringLiteral("▶ microbatch %1, stage 0: 1.00 GiB since").arg(microbatch)),
                  qPrintable(card.note));
         QTest::mouseMove(m_view.get(), QPointF(m_view->axis().toX(t), m_view->yOf(0, at)).toPoint());
         QCOMPARE(m_state->hoveredMicrobatch(), (MicrobatchRef{microbatch, 0}));

@@ -83,7 +83,7 @@ ImportFact scheduleFact(const ImportedRun& run)
     } else {
         const std::string names = run.rangeNames ? namesText(run.rangeNames->patterns) : std::string();
         fact.value = names.empty() ? u"none: no range is named"_s
-                                   : u"none: no range is named like an op. Ranges: %1. Import, then Analyse ▸ "
+                                   : u"none: no range is named like an op. Ranges: %1. Import, then Analyse › "
                                      "Make a pipeline of ranges"_s.arg(text(names));
         fact.wrong = true;
     }

@@ -410,7 +410,7 @@ void StepTools::setStep(const lessons::Lesson* lesson, const lessons::Step* step
         auto* open = new QPushButton(explores ? u"Open the explorer"_s : u"Explain the longest gap"_s, m_form);
         connect(open, &QPushButton::clicked, this, [this, view] { emit viewAsked(view); });
         addRow(u"Open"_s, open,
-               explores ? u"Every schedule for a shape, costs and a memory cap; return with Learn ▸ Lessons"_s
+               explores ? u"Every schedule for a shape, costs and a memory cap; return with Learn › Lessons"_s
                         : u"Press G for the next longest"_s);
     }
     auto* own = new QWidget(m_form);

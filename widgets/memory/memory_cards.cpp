@@ -72,7 +72,7 @@ CardText MemoryView::cardAt(int rankIndex, Nanos axisTime, std::optional<Bytes> 
         if (lines.size() >= static_cast<int>(mostHolders) && !marked) continue;
         const QString who = one.microbatch < 0 ? u"stage %1"_s.arg(one.stage)
                                                : u"microbatch %1, stage %2"_s.arg(one.microbatch).arg(one.stage);
-        lines << u"%1%2: %3 since %4"_s.arg(marked ? u"▸ "_s : QString(), who, bytesText(one.bytes, panel.units),
+        lines << u"%1%2: %3 since %4"_s.arg(marked ? u"▶ "_s : QString(), who, bytesText(one.bytes, panel.units),
                                             durationText(std::max<Nanos>(0, one.since - panel.origin), panel.units));
     }
     if (static_cast<int>(holders.size()) > lines.size())

@@ -444,7 +444,7 @@ void SidePanel::fillDevices()
             m_devices->addWidget(go);
         }
     }
-    m_devices->addText(u"Analyse ▸ Tables shows them by rank."_s, "faint");
+    m_devices->addText(u"Analyse › Tables shows them by rank."_s, "faint");
 }
 
 void SidePanel::fillCommunication()

@@ -363,7 +363,7 @@ void RecordDialog::addPlace(QVBoxLayout* into)
 {
     FieldGrid place(this, into, u"Where"_s);
     m_host = choice("host", {{u"this computer"_s, ""}},
-                    u"This computer, or a host from Preferences ▸ Hosts. A recording elsewhere goes on when this "
+                    u"This computer, or a host from Preferences › Hosts. A recording elsewhere goes on when this "
                     "window or the connection ends; its steps arrive here while it runs."_s);
     auto* engine =
         choice("engine", {{u"Stagewright"_s, "own"}, {u"PyTorch"_s, "torch"}},

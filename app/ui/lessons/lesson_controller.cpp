@@ -288,7 +288,7 @@ void LessonController::start(const QString& name, bool over, int page)
         }
     const lessons::Lesson* lesson = m_library->find(name.toStdString());
     if (lesson == nullptr) {
-        m_workspace.banner()->showError(u"no lesson is named “%1”"_s.arg(name), u"Learn ▸ Lessons lists them"_s);
+        m_workspace.banner()->showError(u"no lesson is named “%1”"_s.arg(name), u"Learn › Lessons lists them"_s);
         return;
     }
     begin(std::shared_ptr<const lessons::Lesson>(m_library, lesson), over, page);

@@ -61,7 +61,7 @@ Opens run files (.stagewright), schedules (.csv), building blocks (.block) and l
 the window. Traces of other tools open in the import dialog: folders, archives and files
 (%2), plain or compressed. A link such as
 stagewright:FILE#run=2&step=9&op=3B1&range=FROM-TO (in ns) opens at its place;
-'report --link' prints them, and Edit ▸ Copy link copies one.
+'report --link' prints them, and Edit › Copy link copies one.
 
   --run A                 show this run (id or name) of the first file
   --step N                show this step, from 1 (default: the measured one with the median time)

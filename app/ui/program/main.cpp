@@ -3,6 +3,8 @@
 #include <memory>
 
 #include <QApplication>
+#include <QFile>
+#include <QFileInfo>
 #include <QIcon>
 #include <QSettings>
 #include <QTemporaryDir>
@@ -38,6 +40,22 @@ void openAsked(MainWindow& window, const CommandLine& line)
     if (shown != nullptr && shown->dialog != nullptr) openDialog(window, *shown, line.schedule, false);
 }
 
+// The archive brings what a machine without a desktop lacks: the keyboard's tables and a list of places of fonts. Read
+// before Qt starts.
+void useArchivedData(const char* program)
+{
+    const QString link = QFile::symLinkTarget(u"/proc/self/exe"_s);
+    const QString share =
+        QFileInfo(link.isEmpty() ? QString::fromLocal8Bit(program) : link).absolutePath() + u"/../share/stagewright/"_s;
+    const auto use = [&](const char* variable, const QString& machines, const QString& archived) {
+        if (qEnvironmentVariableIsSet(variable) || QFileInfo::exists(machines) || !QFileInfo::exists(share + archived))
+            return;
+        qputenv(variable, QFile::encodeName(share + archived));
+    };
+    use("XKB_CONFIG_ROOT", u"/usr/share/X11/xkb"_s, u"xkb"_s);
+    use("FONTCONFIG_FILE", u"/etc/fonts/fonts.conf"_s, u"fonts.conf"_s);
+}
+
 } // namespace
 
 int main(int argc, char** argv)
@@ -56,6 +74,7 @@ int main(int argc, char** argv)
     }
     if (!line.fault.isEmpty()) return complain(2, line.fault);
 
+    useArchivedData(argv[0]);
     const bool display = qEnvironmentVariableIsSet("DISPLAY") || qEnvironmentVariableIsSet("WAYLAND_DISPLAY");
     if (!qEnvironmentVariableIsSet("QT_QPA_PLATFORM")) {
         if (line.leaves())

@@ -1,0 +1,80 @@
+# `cpack -G TGZ`, after all components are installed into its folder: adds the shared libraries that a bare Debian lacks, Qt's plugins and the
+# keyboard's tables, and has the programs look for them relative to themselves, so that one archive runs wherever it is unpacked.
+# Variables come from CPackConfig.cmake (CPACK_STAGEWRIGHT_…). Needs patchelf.
+cmake_minimum_required(VERSION 3.25)
+find_program(PATCHELF patchelf)
+if(NOT PATCHELF)
+    message(FATAL_ERROR "the archive needs patchelf: apt-get install patchelf")
+endif()
+set(tree ${CPACK_TEMPORARY_INSTALL_DIRECTORY})
+set(bundle ${tree}/lib/stagewright/bundle)
+
+file(GLOB programs ${tree}/bin/stagewright ${tree}/bin/stagewright-ui)
+file(GLOB_RECURSE modules ${tree}/lib/*.so)
+set(plugins "")
+if(CPACK_STAGEWRIGHT_QT_PLUGINS) # X and pictures; Wayland's desktops show X programs, too
+    foreach(plugin platforms/libqxcb platforms/libqoffscreen platforms/libqminimal imageformats/libqsvg imageformats/libqjpeg iconengines/libqsvgicon
+                   platforminputcontexts/libcomposeplatforminputcontextplugin platforminputcontexts/libibusplatforminputcontextplugin)
+        if(EXISTS ${CPACK_STAGEWRIGHT_QT_PLUGINS}/${plugin}.so)
+            get_filename_component(folder ${plugin} DIRECTORY)
+            file(COPY ${CPACK_STAGEWRIGHT_QT_PLUGINS}/${plugin}.so DESTINATION ${bundle}/plugins/${folder})
+        endif()
+    endforeach()
+    file(GLOB_RECURSE plugins ${bundle}/plugins/*.so)
+    file(WRITE ${tree}/bin/qt.conf "[Paths]\nPrefix = ../lib/stagewright/bundle\nPlugins = plugins\n")
+    if(EXISTS /usr/share/X11/xkb)
+        file(COPY /usr/share/X11/xkb DESTINATION ${tree}/share/stagewright)
+        file(COPY_FILE /usr/share/doc/xkb-data/copyright ${tree}/share/doc/stagewright/xkb-data.copyright)
+    endif()
+    file(WRITE ${tree}/share/stagewright/fonts.conf "<?xml version=\"1.0\"?>\n<!DOCTYPE fontconfig SYSTEM \"urn:fontconfig:fonts.dtd\">\n<fontconfig>\n"
+        "  <dir>/usr/share/fonts</dir>\n  <dir prefix=\"xdg\">fonts</dir>\n  <cachedir prefix=\"xdg\">fontconfig</cachedir>\n</fontconfig>\n")
+endif()
+# Loaded by name while the program runs, each where it was on this machine: GEMMs, LAPACK, the solver of integer programs.
+set(loaded "")
+foreach(name libopenblas.so.0 libdnnl.so.2 libCbcSolver.so.3)
+    find_file(loaded_${name} ${name} PATHS /usr/lib/${CPACK_STAGEWRIGHT_ARCHITECTURE} /usr/lib NO_DEFAULT_PATH)
+    if(loaded_${name})
+        list(APPEND loaded ${loaded_${name}})
+    else()
+        message(STATUS "${name} is not on this machine: the archive is made without it")
+    endif()
+endforeach()
+
+# The C library, the compiler's and what belongs to a driver are the machine's own.
+set(own "^(ld-linux.*|libc|libm|libdl|libpthread|librt|libresolv|libutil|libanl|libnsl|libstdc\\+\\+|libgcc_s|libcuda|libcudart|libcublas.*|libcupti|libnvidia.*|libmpi.*|libpython.*)\\.so")
+file(GET_RUNTIME_DEPENDENCIES EXECUTABLES ${programs} LIBRARIES ${plugins} ${loaded}
+     RESOLVED_DEPENDENCIES_VAR libraries UNRESOLVED_DEPENDENCIES_VAR missing PRE_EXCLUDE_REGEXES ${own})
+if(missing)
+    message(FATAL_ERROR "libraries that were not found: ${missing}")
+endif()
+find_program(DPKG_QUERY dpkg-query)
+foreach(library ${libraries} ${loaded})
+    get_filename_component(name ${library} NAME)
+    file(REAL_PATH ${library} real)
+    file(COPY_FILE ${real} ${bundle}/${name})
+    if(DPKG_QUERY) # its licence
+        execute_process(COMMAND ${DPKG_QUERY} -S ${real} OUTPUT_VARIABLE owner OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+        if(NOT owner)
+            string(REGEX REPLACE "^/usr" "" real ${real})
+            execute_process(COMMAND ${DPKG_QUERY} -S ${real} OUTPUT_VARIABLE owner OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+        endif()
+        string(REGEX REPLACE ":.*" "" owner "${owner}")
+        if(owner AND EXISTS /usr/share/doc/${owner}/copyright)
+            file(REAL_PATH /usr/share/doc/${owner}/copyright licence)
+            file(COPY_FILE ${licence} ${tree}/share/doc/stagewright/${owner}.copyright)
+        else()
+            message(STATUS "${name}: no licence is in /usr/share/doc")
+        endif()
+    endif()
+endforeach()
+
+# RPATH, unlike RUNPATH, is searched for the libraries' own libraries and for what is loaded by name, too.
+foreach(program ${programs})
+    execute_process(COMMAND ${PATCHELF} --force-rpath --set-rpath "$ORIGIN/../lib/stagewright/bundle" ${program} COMMAND_ERROR_IS_FATAL ANY)
+endforeach()
+foreach(module ${modules})
+    get_filename_component(name ${module} NAME)
+    if(name STREQUAL "core.so") # Python's
+        execute_process(COMMAND ${PATCHELF} --force-rpath --set-rpath "$ORIGIN/bundle" ${module} COMMAND_ERROR_IS_FATAL ANY)
+    endif()
+endforeach()
