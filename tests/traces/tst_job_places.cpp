@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "tests/traces/import_rig.h"
+#include "traces/analysis/collective_groups.h"
 #include "traces/analysis/kernels.h"
 #include "traces/analysis/work_bytes.h"
 #include "traces/report/tables.h"
@@ -177,6 +178,22 @@ private slots:
         QVERIFY(cellOf(exposed, 1, "size") == TableCell(std::int64_t{1'024}));  // 2,000
         QVERIFY(cellOf(exposed, 0, "calls") == TableCell(std::int64_t{12}));
         QVERIFY(std::abs(std::get<double>(cellOf(exposed, 0, "gigabytes_per_second")) - 32'000.0 / 80'000.0) < 1e-12);
+        // the small one: three ranks wait 30 of 50 µs, three times, and then all transfer for 20; the large one: nobody
+        const double all = 2.0 * 3 / 4; // bus bandwidth of an all-reduce of four
+        QVERIFY(cellOf(exposed, 0, "waiting_ns") == TableCell(std::int64_t{0}));
+        QVERIFY(cellOf(exposed, 0, "waited_for_rank") == TableCell());
+        QVERIFY(cellOf(exposed, 0, "transfer_ns") == TableCell(std::int64_t{12 * 80'000}));
+        QVERIFY(std::abs(std::get<double>(cellOf(exposed, 0, "bus_gigabytes_per_second")) - all * 0.4) < 1e-12);
+        QVERIFY(cellOf(exposed, 1, "matched_calls") == TableCell(std::int64_t{12}));
+        QVERIFY(cellOf(exposed, 1, "waiting_ns") == TableCell(std::int64_t{3 * 3 * 30'000}));
+        QVERIFY(cellOf(exposed, 1, "waited_for_rank") == TableCell(std::int64_t{2}));
+        QVERIFY(cellOf(exposed, 1, "transfer_ns") == TableCell(std::int64_t{12 * 20'000}));
+        QVERIFY(std::abs(std::get<double>(cellOf(exposed, 1, "transfer_gigabytes_per_second")) - 0.1) < 1e-12);
+        QVERIFY(std::abs(std::get<double>(cellOf(exposed, 1, "bus_gigabytes_per_second")) - all * 0.1) < 1e-12);
+        QVERIFY2(exposed.sentence.find("collectives wait 270.0 µs for their last rank and transfer for 1.20 ms") !=
+                         std::string::npos &&
+                     exposed.sentence.find("lack") == std::string::npos,
+                 exposed.sentence.c_str());
         const ReportTable copies = reportTable(*findAnalysis("copies"), StepContext(*run, 0));
         QCOMPARE(copies.rows.size(), std::size_t{4});
         for (std::size_t row = 0; row < 4; ++row) {
@@ -200,6 +217,42 @@ private slots:
         QCOMPARE(result.runs[0].messages, std::int64_t{0});
         const ReportTable late = reportTable(*findAnalysis("stragglers"), StepContext(result.runs[0].run, 0));
         QVERIFY(!late.unknown.empty());
+        const ReportTable exposed =
+            reportTable(*findAnalysis("exposed_communication"), StepContext(result.runs[0].run, 0));
+        for (const char* key :
+             {"waiting_ns", "transfer_ns", "transfer_gigabytes_per_second", "bus_gigabytes_per_second"})
+            QVERIFY2(cellOf(exposed, 0, key) == TableCell(), key);
+        QVERIFY(exposed.sentence.find("last rank") == std::string::npos);
+    }
+
+    // Two of four ranks: the two that are missing may enter last, so the rate on the bus is unknown, and it is said.
+    void ranksMissing()
+    {
+        QTemporaryDir folder;
+        std::vector<std::string> files = writeJob(folder, 3);
+        files.erase(files.begin());
+        const ImportResult result = imported(files);
+        QCOMPARE(result.runs.size(), std::size_t{1});
+        QCOMPARE(result.runs[0].collectivesLacking, std::int64_t{6});
+        const ReportTable exposed =
+            reportTable(*findAnalysis("exposed_communication"), StepContext(result.runs[0].run, 0));
+        QVERIFY(cellOf(exposed, 1, "waiting_ns") == TableCell(std::int64_t{3 * 30'000}));
+        QVERIFY(std::holds_alternative<double>(cellOf(exposed, 1, "transfer_gigabytes_per_second")));
+        QVERIFY(cellOf(exposed, 1, "bus_gigabytes_per_second") == TableCell());
+        QVERIFY2(exposed.sentence.find("; 6 of them lack ranks of their group") != std::string::npos,
+                 exposed.sentence.c_str());
+    }
+
+    // nccl-tests' factors, whatever the spelling.
+    void factorsOfTheBus()
+    {
+        QCOMPARE(busFactor("allreduce", 4), std::optional(1.5));
+        QCOMPARE(busFactor("_allgather_base", 4), std::optional(0.75));
+        QCOMPARE(busFactor("reduce_scatter_tensor_coalesced", 2), std::optional(0.5));
+        QCOMPARE(busFactor("all_to_allv", 8), std::optional(0.875));
+        QCOMPARE(busFactor("Broadcast", 8), std::optional(1.0));
+        QCOMPARE(busFactor("SendRecv", 2), std::optional<double>());
+        QCOMPARE(busFactor("barrier", 2), std::optional<double>());
     }
 
     // Without sizes columns are unknown, not 0.

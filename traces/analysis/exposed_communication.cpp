@@ -8,11 +8,13 @@
 
 #include "schedules/base/quantity.h"
 #include "traces/analysis/analysis_registry.h"
+#include "traces/analysis/collective_groups.h"
 #include "traces/analysis/coverage.h"
 #include "traces/analysis/kernel_spans.h"
 #include "traces/analysis/kernels.h"
 #include "traces/analysis/step_context.h"
 #include "traces/analysis/work_bytes.h"
+#include "traces/run/run_facts.h"
 
 namespace stagewright {
 
@@ -35,7 +37,9 @@ std::vector<ExposedCommunication> analyseExposedCommunication(const Timeline& ti
         }
     }
     const WorkBytes sizes(timeline);
+    const CollectiveGroups groups(timeline);
     std::map<std::pair<std::string, std::optional<Bytes>>, ExposedCommunication> byName;
+    std::map<const ExposedCommunication*, std::map<int, Nanos>> waitedFor; // by the rank that entered last
     for (const SpanId id : communication) {
         const Span& span = timeline.spans()[id];
         const std::string name = timeline.nameOf(span);
@@ -57,10 +61,22 @@ std::vector<ExposedCommunication> analyseExposedCommunication(const Timeline& ti
             row.longest = span.duration() - hidden;
             row.longestExposed = id;
         }
+        const auto parts = groups.of(id);
+        if (!parts) continue;
+        ++row.matched;
+        row.waiting += parts->waiting;
+        row.transfer += parts->transfer;
+        row.transferred += bytes.value_or(0);
+        const auto factor = busFactor(operation, parts->ranks);
+        row.bus = row.bus && factor;
+        row.busBytes += factor.value_or(0) * static_cast<double>(bytes.value_or(0));
+        if (parts->waiting > 0) waitedFor[&row][timeline.trackOf(parts->last).rank] += parts->waiting;
     }
     std::vector<ExposedCommunication> rows;
     for (auto& [key, row] : byName) {
         row.name = key.first;
+        for (const auto& [rank, wait] : waitedFor[&row])
+            if (wait > row.waitedForBy) row.waitedFor = rank, row.waitedForBy = wait;
         rows.push_back(std::move(row));
     }
     std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.exposed() > b.exposed(); });
@@ -84,23 +100,44 @@ std::vector<TableColumn> exposedColumns()
             {"mean_ns", "Mean", ColumnKind::Time, "Total over calls."},
             {"longest_exposed_ns", "Longest exposed", ColumnKind::Time, "Of one call; choosing a row goes there."},
             {"gigabytes_per_second", "GB/s", ColumnKind::Real,
-             "Bytes over their time, waiting for other ranks included; 10⁹ bytes."}};
+             "Bytes over their time, waiting for other ranks included; 10⁹ bytes."},
+            {"matched_calls", "Matched", ColumnKind::Count,
+             "Calls whose other ranks are in the traces; the following columns are of these."},
+            {"waiting_ns", "Waiting", ColumnKind::Time, "Until the last rank enters; 0 for that rank."},
+            {"waited_for_rank", "Waited for", ColumnKind::Whole, "The rank that entered last for most of the waiting."},
+            {"transfer_ns", "Transfer", ColumnKind::Time, "From then to their end."},
+            {"transfer_gigabytes_per_second", "GB/s in transfer", ColumnKind::Real, "Bytes over transfer."},
+            {"bus_gigabytes_per_second", "Bus GB/s", ColumnKind::Real,
+             "The same as bus bandwidth, which compares with the speed of links: times 2 (n − 1) ÷ n for an all-reduce "
+             "of n "
+             "ranks, (n − 1) ÷ n for gathers, scatters and exchanges."}};
 }
 
 Result<AnalysisRows> exposedRows(const StepContext& context)
 {
     AnalysisRows out;
-    Nanos total = 0, exposed = 0;
-    std::map<std::string, Nanos> byName; // exposed
+    Nanos total = 0, exposed = 0, waiting = 0, transfer = 0;
+    const std::string lacking = configured(context.run(), collectivesLackingRanks); // their last rank may be another
+    std::map<std::string, Nanos> byName;                                            // exposed
     for (const ExposedCommunication& row : analyseExposedCommunication(context.timeline(), context.step())) {
         const auto size = row.least ? TableCell(std::int64_t{*row.least}) : TableCell();
         const auto rate = row.least ? cellOf(gigabytesPerSecond(row.bytes, row.total)) : TableCell();
+        const bool known = row.matched > 0;
+        const auto moved = row.least && known ? cellOf(gigabytesPerSecond(row.transferred, row.transfer)) : TableCell();
+        const auto bus = row.least && known && row.bus && row.transfer > 0 && lacking.empty()
+                             ? TableCell(row.busBytes / static_cast<double>(row.transfer))
+                             : TableCell();
         out.rows.push_back({row.name, size, row.calls, row.total, row.hidden, row.exposed(),
                             row.total > 0 ? static_cast<double>(row.exposed()) / static_cast<double>(row.total) : 0.0,
-                            row.total / std::max<std::int64_t>(1, row.calls), row.longest, rate});
+                            row.total / std::max<std::int64_t>(1, row.calls), row.longest, rate, row.matched,
+                            known ? TableCell(row.waiting) : TableCell(),
+                            row.waitedFor >= 0 ? TableCell(std::int64_t{row.waitedFor}) : TableCell(),
+                            known ? TableCell(row.transfer) : TableCell(), moved, bus});
         out.ops.push_back(row.longestExposed);
         total += row.total;
         exposed += row.exposed();
+        waiting += row.waiting;
+        transfer += row.transfer;
         byName[row.name] += row.exposed();
     }
     if (total > 0) {
@@ -110,6 +147,13 @@ Result<AnalysisRows> exposedRows(const StepContext& context)
             "{} of {} of communication are exposed, {} of them in {}", formatDuration(exposed), formatDuration(total),
             formatPercent(exposed > 0 ? static_cast<double>(most->second) / static_cast<double>(exposed) : 0),
             most->first);
+        if (waiting + transfer > 0)
+            out.sentence += fmt::format("; collectives wait {} for their last rank and transfer for {}",
+                                        formatDuration(waiting), formatDuration(transfer));
+        if (!lacking.empty())
+            out.sentence += fmt::format("; {} of them lack ranks of their group in the traces, so they may wait longer "
+                                        "and transfer shorter",
+                                        lacking);
     }
     return out;
 }

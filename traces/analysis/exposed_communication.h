@@ -19,6 +19,15 @@ struct ExposedCommunication { // of the kernels of one operation and size, each 
     Nanos hidden = 0;  // while their rank's devices compute
     Nanos longest = 0; // exposed part of one call
     SpanId longestExposed = noSpan;
+    // Of the calls whose other ranks are in the traces: until the last rank enters they wait, then bytes move.
+    std::int64_t matched = 0;
+    Nanos waiting = 0;
+    Nanos transfer = 0;
+    Bytes transferred = 0; // sum of their sizes
+    double busBytes = 0;   // sum of size × busFactor()
+    bool bus = true;       // each has a factor
+    int waitedFor = -1;    // the rank that entered last for most of the waiting; −1: nobody waits
+    Nanos waitedForBy = 0; // of the waiting
 
     Nanos exposed() const { return total - hidden; }
 };

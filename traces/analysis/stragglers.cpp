@@ -5,6 +5,7 @@
 
 #include "schedules/base/quantity.h"
 #include "traces/analysis/analysis_registry.h"
+#include "traces/analysis/collective_groups.h"
 #include "traces/analysis/device_time.h"
 #include "traces/analysis/kernels.h"
 #include "traces/analysis/step_context.h"
@@ -44,21 +45,16 @@ struct Late {
 std::vector<Late> lateRanks(const Timeline& timeline, int step)
 {
     std::vector<Late> late(static_cast<std::size_t>(std::max(0, timeline.ranks())));
-    std::map<SpanId, Nanos> waits; // by the last one's span: of all others
-    for (const Edge& edge : timeline.edges()) {
-        if (edge.kind != EdgeKind::Transfer || edge.from == noSpan || timeline.spans()[edge.from].step != step)
-            continue;
-        const Track& from = timeline.trackOf(edge.from);
-        const Track& to = timeline.trackOf(edge.to);
-        const bool messages = isMessageLane(from.lane) || from.lane == Lane::Compute || to.lane == Lane::Compute;
-        if (messages || from.rank == to.rank) continue;
-        waits[edge.from] += std::max<Nanos>(0, timeline.spans()[edge.from].start - timeline.spans()[edge.to].start);
-    }
-    for (const auto& [span, wait] : waits) {
-        Late& rank = late[static_cast<std::size_t>(timeline.trackOf(span).rank)];
+    const auto spans = timeline.spans();
+    const CollectiveGroups groups(timeline);
+    for (const auto& [last, others] : groups.byLast()) {
+        if (spans[last].step != step) continue;
+        Nanos wait = 0;
+        for (const SpanId other : others) wait += std::max<Nanos>(0, spans[last].start - spans[other].start);
+        Late& rank = late[static_cast<std::size_t>(timeline.trackOf(last).rank)];
         rank.waitedFor += wait;
         ++rank.last;
-        if (wait > rank.worstWait) rank.worst = span, rank.worstWait = wait;
+        if (wait > rank.worstWait) rank.worst = last, rank.worstWait = wait;
     }
     return late;
 }

@@ -13,6 +13,7 @@
 #include "schedules/base/step_number.h"
 #include "schedules/base/text.h"
 #include "schedules/base/time_limits.h"
+#include "traces/analysis/collective_groups.h"
 #include "traces/analysis/device_time.h"
 #include "traces/fit/fit_costs.h"
 #include "traces/format/format_registry.h"
@@ -181,7 +182,7 @@ void align(std::vector<ForeignRank>& ranks, const MessagePairs& messages, Import
         if (const Nanos by = found.correction[r]; by != 0) eachTime(ranks[r], [by](Nanos& time) { time += by; });
 }
 
-void addFact(ImportedRun& out, const char* key, std::string value)
+void addFact(ImportedRun& out, std::string_view key, std::string value)
 {
     if (!value.empty() && value != "0") out.run.configuration.emplace_back(key, std::move(value));
 }
@@ -297,6 +298,7 @@ void describeRun(ImportedRun& out, Nanos origin)
     addFact(out, "unpaired_messages", std::to_string(out.unpaired));
     addFact(out, "collectives", std::to_string(out.collectives));
     addFact(out, "collectives_of_one_rank", std::to_string(out.collectivesAlone));
+    addFact(out, collectivesLackingRanks, std::to_string(out.collectivesLacking));
     addFact(out, "damaged_events", std::to_string(out.damaged));
     std::string left;
     for (const auto& [what, count] : out.leftOut) left += fmt::format("{}{} {}", left.empty() ? "" : ", ", count, what);
@@ -421,6 +423,7 @@ Result<std::vector<ImportedRun>> assemble(std::vector<ForeignRank> ranks, const 
     if (messages.unpaired > 0)
         job.notes.push_back(fmt::format("{} sends and receives lack their other side", messages.unpaired));
     job.collectivesAlone = messages.unpairedCollectives;
+    job.collectivesLacking = messages.lackingCollectives;
     align(ranks, messages, job);
     STAGEWRIGHT_CHECK(timesFit(ranks, name));
     progress.tell("reading labels", 0, rankCount);

@@ -35,8 +35,9 @@ struct ImportedRun {
     std::int64_t stepUnknown = 0;
     std::int64_t messages = 0; // sends with their receive
     std::int64_t unpaired = 0;
-    std::int64_t collectives = 0;      // of two ranks or more
-    std::int64_t collectivesAlone = 0; // of the job: of which one rank's side is in the traces
+    std::int64_t collectives = 0;        // of two ranks or more
+    std::int64_t collectivesAlone = 0;   // of the job: of which one rank's side is in the traces
+    std::int64_t collectivesLacking = 0; // of several ranks, but not of all that their group has
     std::int64_t damaged = 0;
     std::vector<std::pair<std::string, std::int64_t>> leftOut;
     std::vector<std::string> notes; // sentences; also the run's note

@@ -274,7 +274,13 @@ public:
                     .push_back({r, i});
             }
         }
-        for (auto& [key, byRank] : sets) pairSet(byRank);
+        for (auto& [key, byRank] : sets) {
+            const std::size_t before = m_out.collectives.size();
+            pairSet(byRank);
+            m_out.lackingCollectives +=
+                std::count_if(m_out.collectives.begin() + static_cast<std::ptrdiff_t>(before), m_out.collectives.end(),
+                              [&](const Ends& ends) { return ends.size() < std::get<2>(key).size(); });
+        }
     }
 
 private:

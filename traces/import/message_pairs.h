@@ -26,6 +26,7 @@ struct MessagePairs {
     std::vector<std::vector<MessageEnd>> collectives; // two ranks or more, in order of ranks
     std::int64_t unpaired = 0;                        // sends and receives that lack their other side
     std::int64_t unpairedCollectives = 0;
+    std::int64_t lackingCollectives = 0; // of `collectives`: fewer ranks than their group has, as the traces list it
     std::vector<std::string> notes;
 };
 

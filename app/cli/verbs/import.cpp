@@ -56,6 +56,7 @@ Json jsonOf(const ImportedRun& imported, bool stored)
             {"unpaired_messages", imported.unpaired},
             {"collectives", imported.collectives},
             {"collectives_of_one_rank", imported.collectivesAlone},
+            {"collectives_lacking_ranks", imported.collectivesLacking},
             {"clocks", textOrNull(imported.clocks)},
             {"clock_error_ns", imported.clockError >= 0 ? Json(imported.clockError) : Json(nullptr)},
             {"damaged_events", imported.damaged},
