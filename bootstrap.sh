@@ -37,6 +37,7 @@ nlohmann-json3-dev      JSON documents
 libcli11-dev            command line options
 libsqlite3-dev          run files
 libprotozero-dev        Perfetto traces
+libflatbuffers-dev      Arrow files
 zlib1g-dev              compressed traces
 libarchive-dev          archives of traces (zip, tar, zstd, xz), optional
 libsimdjson-dev         large JSON traces

@@ -20,6 +20,10 @@ endif()
 add_library(protozero INTERFACE) # headers only
 target_include_directories(protozero SYSTEM INTERFACE ${PROTOZERO_INCLUDE_DIR})
 add_library(protozero::protozero ALIAS protozero)
+find_path(FLATBUFFERS_INCLUDE_DIR flatbuffers/flatbuffers.h)
+if(NOT FLATBUFFERS_INCLUDE_DIR)
+    message(FATAL_ERROR "flatbuffers/flatbuffers.h is missing: install libflatbuffers-dev (./bootstrap.sh does it)")
+endif()
 
 # Ranks as processes: a module too, which alone sees MPI. The search for its compiler wrappers changes nothing else.
 set(MPI_CXX_SKIP_MPICXX ON)

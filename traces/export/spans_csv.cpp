@@ -2,8 +2,7 @@
 #include <fmt/format.h>
 
 #include "schedules/base/csv_line.h"
-#include "schedules/base/step_number.h"
-#include "schedules/model/kinds.h"
+#include "traces/export/span_row.h"
 #include "traces/format/atomic_file.h"
 #include "traces/format/format_registry.h"
 
@@ -11,11 +10,16 @@ namespace stagewright::formats {
 
 namespace {
 
+template <typename Number>
+std::string csvCell(const std::optional<Number>& number)
+{
+    return number ? std::to_string(*number) : std::string();
+}
+
 Result<WrittenFile> writeSpans(const ExportRequest& request)
 {
     const Timeline& timeline = *request.run->timeline;
-    std::string text = csvLine(
-        {"step", "rank", "lane", "stage", "kind", "microbatch", "start_ns", "end_ns", "cpu_ns", "name", "step_number"});
+    std::string text = csvLine({std::begin(spanColumns), std::end(spanColumns)});
     std::int64_t count = 0;
     STAGEWRIGHT_CHECK(writeFileAtomically(request.path, [&](const Sink& out) -> Result<void> {
         constexpr std::size_t block = 1 << 20;
@@ -26,17 +30,11 @@ Result<WrittenFile> writeSpans(const ExportRequest& request)
         };
         for (const Track& track : timeline.tracks()) {
             for (SpanId id = track.begin; id < track.end; ++id, ++count) {
-                const Span& span = timeline.spans()[id];
-                const bool foreign = span.label != 0;
-                text += csvLine(
-                    {span.step == outsideSteps ? std::string() : std::to_string(span.step), std::to_string(track.rank),
-                     std::string(toText(track.lane)), foreign ? "" : std::to_string(span.op.stage),
-                     foreign ? "" : std::string(ruleOf(span.op.kind).text),
-                     foreign || span.op.microbatch < 0 ? "" : std::to_string(span.op.microbatch),
-                     std::to_string(span.start), std::to_string(span.end),
-                     timeline.hasCpuTime() && timeline.cpuTime(id) >= 0 ? std::to_string(timeline.cpuTime(id)) : "",
-                     timeline.nameOf(span),
-                     span.step == outsideSteps ? std::string() : std::to_string(stepNumber(span.step))});
+                const SpanRow row = spanRow(timeline, track, id);
+                text += csvLine({csvCell(row.step), std::to_string(row.rank), std::string(toText(row.lane)),
+                                 csvCell(row.stage), row.kind ? std::string(ruleOf(*row.kind).text) : std::string(),
+                                 csvCell(row.microbatch), std::to_string(row.start), std::to_string(row.end),
+                                 csvCell(row.cpu), row.name, csvCell(row.stepNumber)});
                 if (text.size() < block) continue;
                 request.progress.tell("writing spans", count, static_cast<std::int64_t>(timeline.spans().size()));
                 if (request.progress.cancelled()) return fail(ErrorCode::Cancelled, "writing was cancelled");
