@@ -6,6 +6,7 @@
 #include "traces/plot/drawing.h"
 #include "traces/plot/plot_files.h"
 #include "traces/plot/svg_canvas.h"
+#include "traces/plot/tikz_canvas.h"
 
 using namespace stagewright;
 
@@ -90,6 +91,32 @@ private slots:
         QVERIFY(chosen);
     }
 
+    // In TikZ, too: at every width of a column each name has its own room.
+    void namesGiveWayInTikz()
+    {
+        Plot plot{"x", "y", {{"points", {}, PlotMark::Points}}};
+        for (int i = 0; i < 60; ++i)
+            plot.series[0].points.push_back(
+                {i % 10 + 0.01 * i, static_cast<double>((i * 7) % 13), "name " + std::to_string(i)});
+        const QString tikz = QString::fromStdString(plotTikz(plot, "t", "c"));
+        const QRegularExpression node(
+            QStringLiteral("anchor=mid west,text=\\w+\\] at \\(([\\d.]+),([\\d.]+)\\) \\{(name \\d+)\\}"));
+        for (const double column : {240.0, 345.0, 500.0}) {
+            std::vector<PlotBox> boxes;
+            for (auto at = node.globalMatch(tikz); at.hasNext();) {
+                const auto found = at.next();
+                const double x = found.captured(1).toDouble() * column / 440,
+                             y = found.captured(2).toDouble() * column / 440;
+                boxes.push_back({x, y - 3, x + 3 * static_cast<double>(found.captured(3).size()), y + 3}); // of 6 pt
+            }
+            QVERIFY2(boxes.size() > 8 && boxes.size() < 60, qPrintable(QString::number(boxes.size())));
+            for (std::size_t i = 0; i < boxes.size(); ++i) {
+                QVERIFY((PlotBox{0, 0, column, 0.6 * column}.contains(boxes[i])));
+                for (std::size_t j = i + 1; j < boxes.size(); ++j) QVERIFY(!boxes[i].meets(boxes[j]));
+            }
+        }
+    }
+
     void itemsAreWhereTheyAreDrawn()
     {
         const SvgCanvas canvas(SvgCanvas::Colours::Light);
@@ -118,12 +145,15 @@ private slots:
         plot.rules.push_back({2.5, false, "limit"});
         QCOMPARE(plotCsv(plot), std::string("plot,series,x,y,name,to_x,to_y\n\"Share, %\",low & high,zero,2,a,,\n"
                                             "\"Share, %\",low & high,one,3,,,\n"));
-        const QString tikz = QString::fromStdString(plotTikz(plot, "Title", "caption"));
-        for (const char* part :
-             {"% Title\n", "\\begin{axis}", "legend style={at={(0.5,1.02)}, anchor=south", "ylabel={Share, \\%}",
-              "(0,2) (1,3)", "\\addlegendentry{low \\& high}", "xticklabels={{zero},{one}}", "\\end{tikzpicture}"})
+        const QString tikz = QString::fromStdString(plotTikz(plot, "Title, 5 %", "caption"));
+        for (const char* part : {"% Title, 5 \\%\n% caption\n", "x=0.00227\\linewidth", "{Share, \\%}", "{zero}",
+                                 "{limit}", "% low \\& high\n", "\\definecolor{sw2F5D9C}", "\\end{tikzpicture}"})
             QVERIFY2(tikz.contains(QLatin1String(part)), part);
-        QCOMPARE(tikz.count('{'), tikz.count('}'));
+        QCOMPARE(tikz.count('{') - tikz.count("\\{"), tikz.count('}') - tikz.count("\\}"));
+        QCOMPARE(latex("a_b {c} 50% \\x ±2σ −3 × 4 µs ≤ 10⁹ …"),
+                 std::string(
+                     "a\\_b \\{c\\} 50\\% \\textbackslash{}x $\\pm$2$\\sigma$ $-$3 $\\times$ 4 $\\mu$s $\\le$ 10$^9$ "
+                     "\\dots{}"));
         QVERIFY(plotText(plot, "t", "c", "x.svg").value().starts_with("<svg"));
         QVERIFY(plotText(plot, "t", "c", "x.tex").value().starts_with("% t"));
         QVERIFY(!plotText(plot, "t", "c", "x.gif").has_value());

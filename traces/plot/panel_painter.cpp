@@ -119,8 +119,8 @@ private:
             std::max(1.0, std::ceil(12 * static_cast<double>(rows) / std::max(1.0, m.area.height()))));
         for (std::size_t i = 0; i < rows; i += each) {
             const double y = m.place(m.across.least, static_cast<double>(i)).y;
-            text({m.area.left - 7, y}, elided(m_plot.up.names[i], m.area.left - m.whole.left - 11, m_canvas), secondary,
-                 PlotAlign::Right);
+            text({m.area.left - 7, y}, elided(m_plot.up.names[i], m.area.left - m.whole.left - 10.5, m_canvas),
+                 secondary, PlotAlign::Right);
             if (i < m_plot.up.notes.size()) text({m.area.right + 10, y}, m_plot.up.notes[i], textInk);
         }
     }
@@ -308,9 +308,11 @@ private:
             const PlotBox box = m.barOf(one, point.x, parts[k].first, parts[k].second);
             const PlotInk ink = point.ink.value_or(inkOf(m_plot, i));
             const std::string name = fitting(point.name, box.width() - 2 * inside, m_canvas);
-            if (box.height() < 0.01) { // what the whole stack comes to
-                text({box.centre().x, box.top - 9}, elided(point.name, box.width() + 60, m_canvas), textInk,
-                     PlotAlign::Centre);
+            if (box.height() < 0.01) { // what the whole stack comes to, where it reaches no other stack's
+                const double each = m.place(point.x + 1, 0).x - m.place(point.x, 0).x;
+                if (one.points.size() == 1 || m_canvas.textWidth(point.name, PlotFont::Small) < each)
+                    text({box.centre().x, box.top - 9}, elided(point.name, box.width() + 60, m_canvas), textInk,
+                         PlotAlign::Centre);
                 continue;
             }
             if (one.hatched)

@@ -20,7 +20,7 @@ std::string plotPicture(const Plot& plot, const std::string& title, const std::s
 // axes are written as their names.
 std::string plotCsv(const Plot& plot);
 
-// An axis of pgfplots for each plot, in a tikzpicture; hatching and names that give way are left to LaTeX.
+// A tikzpicture as wide as its column, light: what the painter draws, texts in LaTeX's font.
 std::string plotTikz(const Plot& plot, const std::string& title, const std::string& caption);
 
 // The one that a path's suffix names: .svg, .csv or .tex. Usage error: another suffix.
