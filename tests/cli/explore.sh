@@ -109,7 +109,7 @@ for form in csv tex; do
     expect_file "p.$form"
 done
 expect_that 'points have a header and names' grep -qE '^Replicas that send gradients,,embedding,1' p.csv
-expect_that 'TikZ is an axis' grep -q '^.begin{axis}' p.tex
+expect_that 'TikZ is a picture' grep -q '^.begin{tikzpicture}' p.tex
 run stagewright explore partial --replicas 4 --plot p.gif
 expect_code 2
 expect_err 'p.gif'

@@ -747,6 +747,35 @@ private slots:
         }
     }
 
+    // A card of several runs is named by what differs, in words, and says where to look; what is asked about a run
+    // stands right below it.
+    void cards_of_runs_say_what_differs()
+    {
+        int patients = 0;
+        for (const lessons::Lesson& lesson : lessons::loadLibrary().lessons)
+            for (const LessonPage& page : pagesOf(lesson)) {
+                std::vector<const lessons::RunBlock*> runs;
+                for (const lessons::Block* block : page.blocks) {
+                    if (const auto* run = std::get_if<lessons::RunBlock>(block)) {
+                        runs.push_back(run);
+                        QVERIFY2(run->look.empty() || run->look.find(' ') != std::string::npos, run->look.c_str());
+                    }
+                    const auto* quiz = std::get_if<lessons::Quiz>(block);
+                    if (quiz == nullptr || !quiz->id.starts_with("sheet-")) continue;
+                    ++patients;
+                    QVERIFY(!runs.empty());
+                    QCOMPARE("patient-" + quiz->id.substr(6, 1), runs.back()->id);
+                }
+                std::set<QString> names;
+                for (const lessons::RunBlock* run : runs) names.insert(runWords(*run));
+                QCOMPARE(names.size(), runs.size());
+                if (runs.size() < 2) continue;
+                for (const QString& name : names)
+                    QVERIFY2(name.contains(QLatin1Char(' ')) || name == QStringLiteral("DualPipe"), qPrintable(name));
+            }
+        QCOMPARE(patients, 8); // what and where, of four patients
+    }
+
     // What a step says after its goal opens the next page, with its own numbers.
     void a_step_does_not_give_the_next_away()
     {
