@@ -45,15 +45,26 @@ class TestInspector : public WindowTest {
     SidePanel* side() const { return m_window->workspace().views().side; }
     void select(SpanId span) const { m_window->workspace().viewState()->select({0, span}); }
     // A trace of kernels alone: what its ops are is not known.
-    QString kernels() const
+    // Without their launches their step is not known either; the host's ranges say where steps are.
+    QString kernels(bool inSteps = true) const
     {
         const QString path = m_fixture->dir.filePath(QStringLiteral("kernels.stagewright"));
         TimelineBuilder builder(Provenance::Imported, "steady", 2);
         for (int rank = 0; rank < 2; ++rank) {
             const int track = builder.addTrack(rank, Lane::Kernel, "stream 7");
             const int other = builder.addTrack(rank, Lane::Kernel, "stream 20");
+            const int host = builder.addTrack(rank, Lane::Other, "python");
+            for (int step = 0; step < 2 && !inSteps; ++step) {
+                Span span;
+                span.start = step * 12'000'000;
+                span.end = span.start + 12'000'000;
+                span.step = step;
+                span.label = builder.intern("train");
+                builder.addSpan(host, span);
+            }
             for (int i = 0; i < 12; ++i) {
                 Span span;
+                if (!inSteps) span.step = -1; // in none
                 span.start = (2 * i + rank) * 1'000'000;
                 span.end = span.start + 900'000;
                 span.label = builder.intern(i % 3 == 0 ? "ncclDevKernel_AllReduce_Sum_f32_RING_LL"
@@ -68,7 +79,7 @@ class TestInspector : public WindowTest {
         run.info.name = "kernels";
         run.info.provenance = Provenance::Imported;
         run.info.ranks = 2;
-        run.info.steps = 1;
+        run.info.steps = inSteps ? 1 : 2;
         auto file = RunFile::open(path.toStdString(), OpenMode::Create);
         return file && (*file)->add(run) ? path : QString();
     }
@@ -137,6 +148,22 @@ private slots:
         select(other);
         QVERIFY(!side()->gaps()->anySelected());
         QVERIFY(side()->selection()->plainText().contains(QStringLiteral("Waits for")));
+    }
+
+    // Kernels whose step is not known are found from the summary, which calls nothing of them zero.
+    void kernelsOutsideStepsAreALinkAway()
+    {
+        m_window->workspace().feature<FileOpening>()->openFiles({kernels(false)});
+        QVERIFY(WindowFixture::settle(*m_window));
+        const QString text = side()->summary()->plainText();
+        QVERIFY2(text.contains(QStringLiteral("Unknown: no kernel is known to be of a step")), qPrintable(text));
+        QVERIFY2(!text.contains(QStringLiteral("Waited for")), qPrintable(text));
+        QPushButton* all = nullptr;
+        for (QPushButton* button : side()->summary()->findChildren<QPushButton*>())
+            if (button->text() == QStringLiteral("Show all steps")) all = button;
+        QVERIFY(all != nullptr && all->isVisible());
+        all->click();
+        QTRY_COMPARE(m_window->workspace().views().timeline->panels().front()->steps.size(), std::size_t(2));
     }
 
     void compareIsATabToo()

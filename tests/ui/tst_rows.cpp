@@ -364,6 +364,14 @@ private slots:
         QVERIFY(table->isVisible());
         QCOMPARE(table->table().ranks, 4);
         QVERIFY(m_window->workspace().views().memory->accessibleDescription().contains(QStringLiteral("in range")));
+        // The bars beside it leave the table all its columns.
+        auto* bars = table->findChild<QWidget*>(QStringLiteral("durationBars"));
+        for (const int wide : {1100, 1280, 1440, 1900}) {
+            m_window->resize(wide, 800);
+            QVERIFY(WindowFixture::settle(*m_window));
+            if (bars->isVisible()) QCOMPARE(table->view()->horizontalScrollBar()->maximum(), 0);
+        }
+        QVERIFY(bars->isVisible());
         // Ctrl+C copies the table that has the focus.
         table->view()->setFocus();
         QTRY_VERIFY(table->view()->hasFocus());

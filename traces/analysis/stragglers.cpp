@@ -120,12 +120,16 @@ Result<AnalysisRows> stragglerRows(const StepContext& context)
 std::string unknownWithoutCommunicators(const Run& run)
 {
     const Timeline& timeline = *run.timeline;
+    bool any = false;
     for (const Edge& edge : timeline.edges()) {
         if (edge.kind != EdgeKind::Transfer || edge.from == noSpan) continue;
         const Lane lane = timeline.trackOf(edge.from).lane;
-        if ((lane == Lane::Kernel || lane == Lane::Other) && timeline.trackOf(edge.to).lane == lane) return {};
+        if ((lane != Lane::Kernel && lane != Lane::Other) || timeline.trackOf(edge.to).lane != lane) continue;
+        if (timeline.spans()[edge.from].step != outsideSteps) return {};
+        any = true;
     }
-    return "no collective of several ranks is recorded";
+    return any ? "no collective of several ranks is known to be of a step"
+               : "no collective of several ranks is recorded";
 }
 
 } // namespace

@@ -211,7 +211,8 @@ void describeRanks(const std::vector<ForeignRank>& ranks, ImportedRun& out)
     addFact(out, "outliers", std::move(outliers));
     if (out.damaged > 0)
         out.notes.push_back(
-            fmt::format("{} of {} events are damaged and were skipped", out.damaged, out.events + out.damaged));
+            fmt::format("{} of {} events {}", out.damaged, out.events + out.damaged,
+                        out.damaged == 1 ? "is damaged and was skipped" : "are damaged and were skipped"));
     if (repaired > 0)
         out.notes.push_back(fmt::format("{} read after replacing bad characters",
                                         repaired == 1 ? "1 event was" : fmt::format("{} events were", repaired)));

@@ -240,7 +240,9 @@ Result<Canvas> lagged(const EditCommand& edit, Canvas canvas)
 Result<Canvas> placed(const EditCommand& edit, Canvas canvas)
 {
     const auto words = partsOf(edit.words, " ");
-    auto op = words.empty() || words.size() > 2 ? parseOp("") : parseOp(words[0]);
+    if (words.size() > 2 || (words.size() == 2 && parseOp(words[1])))
+        return wrong(edit, "an edit places one op", "separate edits by ;, as in place 0F0; place 1F0");
+    auto op = words.empty() ? parseOp("") : parseOp(words[0]);
     if (!op) return wrong(edit, "the op to place is missing", "write place 1F1 3");
     for (const auto& list : canvas.schedule.order) // placed already: nothing is left to do
         if (std::find(list.begin(), list.end(), *op) != list.end()) return canvas;

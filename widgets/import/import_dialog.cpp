@@ -167,6 +167,7 @@ void ImportDialog::build()
         check();
     });
     m_stop->setObjectName(u"stop"_s);
+    m_stop->setSizePolicy(QSizePolicy::Fixed, QSizePolicy::Fixed);
     state->addWidget(m_stateText);
     state->addWidget(m_bar, 1);
     state->addWidget(m_stop);

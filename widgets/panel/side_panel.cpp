@@ -9,6 +9,7 @@
 #include <QVBoxLayout>
 
 #include "schedules/model/kinds.h"
+#include "traces/analysis/kernels.h"
 #include "traces/report/run_document.h"
 #include "traces/report/table_document.h"
 #include "traces/run/run_facts.h"
@@ -408,8 +409,15 @@ void SidePanel::fillDevices()
     m_devices->setVisible(shown);
     if (!shown) return;
     for (const ReportTable& table : m_figures->devices) {
-        if (!table.unknown.empty() && &table == &m_figures->devices.front())
+        if (!table.unknown.empty() && &table == &m_figures->devices.front()) {
             m_devices->addText(u"Unknown: %1."_s.arg(QString::fromStdString(table.unknown)));
+            if (hasKernels(*m_run->timeline)) { // all of them are outside the steps
+                auto* all =
+                    new LinkButton(u"Show all steps"_s, u"The kernels are between and beside the steps' ranges"_s);
+                connect(all, &QPushButton::clicked, this, &SidePanel::allStepsAsked, Qt::QueuedConnection);
+                m_devices->addWidget(all);
+            }
+        }
         if (table.columns.front().kind == ColumnKind::Text) continue; // not by rank
         document::Section section = totalsSection(table);
         std::erase_if(section.elements, [this](const document::Element& element) { // of a table before

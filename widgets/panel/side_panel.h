@@ -53,6 +53,7 @@ signals:
     void leverAsked(const QString& lever);    // by its name: do what it says
     void spanAsked(stagewright::SpanId span); // shows it on the timeline
     void planAsked();                         // a better order within the memory of this one
+    void allStepsAsked();                     // on one axis
 
 private:
     void pairMeasure();

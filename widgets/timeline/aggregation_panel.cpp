@@ -8,6 +8,7 @@
 #include <QLabel>
 #include <QPainter>
 #include <QPushButton>
+#include <QScrollBar>
 #include <QSortFilterProxyModel>
 #include <QTableView>
 #include <QVBoxLayout>
@@ -20,6 +21,8 @@
 namespace stagewright {
 
 namespace {
+
+constexpr int leastBars = 150; // pixels across
 
 constexpr std::int64_t inPlace = 200'000; // up to this many slices are summed at once, more on a worker
 
@@ -175,7 +178,7 @@ AggregationPanel::AggregationPanel(QWidget* parent) : QWidget(parent)
     m_view->setSortingEnabled(true);
     m_view->sortByColumn(Name, Qt::AscendingOrder);
     m_view->horizontalHeader()->setHighlightSections(false);
-    m_view->horizontalHeader()->setMinimumSectionSize(72); // of a duration
+    m_view->horizontalHeader()->setMinimumSectionSize(66); // of a duration
     m_view->horizontalHeader()->setSectionResizeMode(QHeaderView::Stretch);
     m_view->horizontalHeader()->setSectionResizeMode(Name, QHeaderView::ResizeToContents); // names are never cut
     makeCopyable(m_view);
@@ -206,8 +209,15 @@ void AggregationPanel::showDurations()
 
 void AggregationPanel::placeBars()
 {
-    constexpr int narrow = 560; // the table would lose its figures
-    m_bars->setVisible(m_bars->line().count > 0 && width() >= narrow);
+    // What the table leaves: it has all its columns.
+    const QHeaderView* columns = m_view->horizontalHeader();
+    const int table = static_cast<QAbstractItemView*>(m_view)->sizeHintForColumn(Name) +
+                      (columns->count() - 1) * columns->minimumSectionSize() +
+                      m_view->verticalScrollBar()->sizeHint().width();
+    const QMargins around = layout()->contentsMargins();
+    const int left = width() - around.left() - around.right() - layout()->spacing() - table - 2;
+    m_bars->setFixedWidth(std::clamp(left, leastBars, m_bars->sizeHint().width()));
+    m_bars->setVisible(m_bars->line().count > 0 && left >= leastBars);
 }
 
 void AggregationPanel::resizeEvent(QResizeEvent* event)

@@ -15,7 +15,6 @@ namespace stagewright {
 DurationBars::DurationBars(QWidget* parent) : ThemedWidget(parent)
 {
     setObjectName(u"durationBars"_s);
-    setMinimumWidth(220);
     setSizePolicy(QSizePolicy::Fixed, QSizePolicy::Expanding);
 }
 

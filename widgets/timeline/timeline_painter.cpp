@@ -335,7 +335,7 @@ void paintGutterRow(const Frame& f, int index, double top)
     }
     const bool twoLines = height >= 32;
     if (index >= f.scene.rows.pinned)
-        paintFold(f, QPointF(8, middle), true);
+        paintFold(f, QPointF(8, twoLines && rank.subtitle.isEmpty() && rank.replica < 0 ? middle - 7 : middle), true);
     else if (twoLines) // below the pin
         paintFold(f, QPointF(8, middle + 9), true);
     p.setFont(fontOf(height >= 16 ? FontRole::Rank : FontRole::Small));

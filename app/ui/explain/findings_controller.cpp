@@ -17,6 +17,9 @@ FindingsController::FindingsController(Workspace& workspace) : Feature(workspace
     connect(workspace.views().side, &SidePanel::leverAsked, this,
             [this](const QString& lever) { onItsRun([this, lever] { act(lever); }); });
     connect(workspace.views().side, &SidePanel::spanAsked, &workspace.shown(), &Shown::chooseOp);
+    connect(workspace.views().side, &SidePanel::allStepsAsked, this, [this] {
+        if (QAction* all = m_workspace.actions()["allSteps"]; all->isEnabled() && !all->isChecked()) all->trigger();
+    });
     connect(workspace.views().side, &SidePanel::planAsked, this, [this] { onItsRun([this] { plan(); }); });
 }
 
