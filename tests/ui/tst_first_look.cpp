@@ -861,7 +861,7 @@ private slots:
     // in it.
     void aPictureHasEveryRanksMemory()
     {
-        open({"1f1b", "zb-h1"}, {1200, 720});
+        open({"dualpipev", "zbv"}, {1200, 720});
         const auto refs = m_window->workspace().runs()->refs();
         m_window->workspace().feature<RunComparing>()->show({refs[0], refs[1]});
         QVERIFY(WindowFixture::settle(*m_window));
@@ -881,6 +881,16 @@ private slots:
         const PictureContent content = m_window->workspace().feature<ExportController>()->picture();
         QVERIFY(content.parts[1].height(1000) >= memory->paintedHeight());
         QVERIFY(memory->paintedHeight() >= 4 * 60);
+        // A long legend takes none of them away in one column.
+        style.widthMm = oneColumnMm;
+        for (const RunRef& ref : refs) {
+            m_window->workspace().shown().showRun(ref);
+            QVERIFY(WindowFixture::settle(*m_window));
+            const QString one = texts();
+            for (int rank = 0; rank < 4; ++rank)
+                QVERIFY2(one.count(QStringLiteral("Rank %1").arg(rank)) == 2, qPrintable(one));
+            QVERIFY2(!one.contains(QStringLiteral("fullest")), qPrintable(one));
+        }
     }
 
     // All of three runs are named, each by its letter, and the charts name those that they are of.

@@ -1,6 +1,7 @@
 // Runs without ops: kernels in the colour of their class, a bar of what each rank's devices do, named ranges by name,
 // lanes by stream; nothing says "stage 0". The palette: classes far enough apart for every kind of colour vision,
 // labels readable.
+#include <QPicture>
 #include <QtTest>
 
 #include "traces/analysis/kernel_class.h"
@@ -149,6 +150,17 @@ private slots:
         for (const PanelLane& lane : rank.lanes) lanes << laneTitle({0, lane.lane, lane.track});
         // in the order of numbers; ranges nest
         QCOMPARE(lanes, (QStringList{"stream 7", "stream 20", "stream 7, copies", "thread 11", "thread 11"}));
+        // in a narrow gutter names keep what tells them apart
+        QPicture picture;
+        QPainter painter(&picture);
+        shown.view.paintTo(painter, QRectF(0, 0, 500, 400), Theme::light());
+        painter.end();
+        const auto says = [&](const QString& text) { // as a picture keeps it: two bytes a letter, the higher first
+            QByteArray letters;
+            for (const QChar letter : text) letters.append(char(letter.unicode() >> 8)).append(char(letter.unicode()));
+            return QByteArray(picture.data(), picture.size()).contains(letters);
+        };
+        QVERIFY(says(QStringLiteral("7, copies")) && !says(QStringLiteral("…copies")));
         QVERIFY(rank.lanes[0].data.look() == LaneLook::Classes && rank.lanes[3].data.look() == LaneLook::Ranges);
         const RowPlace& place = shown.view.scene().rows.rows[0];
         QVERIFY(place.device && place.lanePitch >= 14 && place.lanes == 5); // names fit
@@ -534,7 +546,9 @@ private slots:
     {
         Legend legend;
         legend.setPanels(LanesView(sample()).view.panels());
-        QCOMPARE(legend.accessibleDescription(), QStringLiteral("Matrix product, Normalisation, Collective, Fill"));
+        QCOMPARE(
+            legend.accessibleDescription(),
+            QStringLiteral("Matrix product, Normalisation, Collective, Fill, Pale: ranges, a colour for each name"));
     }
 
     void classesDiffer()

@@ -245,11 +245,15 @@ QSizeF pictureSize(const PictureContent& content, const PictureStyle& style)
     if (style.look == PictureStyle::Look::Screen && style.pixels.height() > 0)
         return {width, static_cast<double>(style.pixels.height())};
     double height = captionLines(content, style, width).height;
-    for (const PicturePart& part : content.parts)
-        if (shown(part, style)) height += part.height(width);
+    double longLegend = 0; // what it takes beyond three lines, so that the views have theirs
+    for (const PicturePart& part : content.parts) {
+        if (!shown(part, style)) continue;
+        height += part.height(width);
+        if (part.role == PicturePart::Role::Legend) longLegend = std::max(0.0, part.height(width) - 68);
+    }
     // the views share the rest
     if (style.look == PictureStyle::Look::Paper && width < narrowView)
-        height = std::min(height, std::floor(width * oneColumnMostMm / oneColumnMm));
+        height = std::min(height, std::floor(width * oneColumnMostMm / oneColumnMm) + longLegend);
     return {width, std::ceil(std::max(1.0, height))};
 }
 

@@ -424,6 +424,10 @@ void SidePanel::fillDevices()
             const QString title = QString::fromStdString(std::get<document::Figure>(element).title) + u": "_s;
             return m_devices->plainText().contains(u'\n' + title);
         });
+        for (document::Element& element : section.elements) // once for all tables
+            if (std::string& note = std::get<document::Figure>(element).note;
+                !note.empty() && m_devices->plainText().contains(u'\n' + wholeQuantities(sentence(note))))
+                note.clear();
         rows().add(*m_devices, section);
     }
     for (const ReportTable& table : m_figures->devices) {

@@ -78,6 +78,13 @@ void Legend::setPanels(const std::vector<std::shared_ptr<const TimelinePanel>>& 
                                  QString::fromUtf8(title.data(), static_cast<qsizetype>(title.size())), 0,
                                  static_cast<KernelClass>(of)});
         }
+    if (std::any_of(panels.begin(), panels.end(), [](const auto& panel) {
+            return panel->byClass && std::any_of(panel->ranks.begin(), panel->ranks.end(), [](const PanelRank& rank) {
+                       return std::any_of(rank.lanes.begin(), rank.lanes.end(),
+                                          [](const PanelLane& lane) { return lane.lane == Lane::Other; });
+                   });
+        }))
+        m_entries.push_back({Entry::Look::Ranges, Paint::Other, u"Pale: ranges, a colour for each name"_s, 0, {}});
     const bool any = std::any_of(occurs.begin(), occurs.end(), [](bool one) { return one; });
     const bool ops = std::any_of(panels.begin(), panels.end(), [](const auto& panel) { return !panel->noOps; });
     if (ops && (any || transfers)) m_entries.push_back({Entry::Look::Hatch, Paint::Other, u"Bubble"_s, 0, {}});
@@ -188,6 +195,11 @@ void Legend::paintTo(QPainter& p, const QRectF& rect, const Theme& theme) const
         case Entry::Look::Kernels:
             p.setBrush(theme.of(entry.of).fill);
             p.drawRoundedRect(box, 2.5, 2.5);
+            break;
+        case Entry::Look::Ranges:
+            for (int part = 0; part < 3; ++part)
+                p.fillRect(QRectF(box.left() + part * box.width() / 3, box.top(), box.width() / 3, box.height()),
+                           theme.ranges[static_cast<std::size_t>(part)].fill);
             break;
         case Entry::Look::Faded: {
             QLinearGradient fade(box.topLeft(), box.topRight());

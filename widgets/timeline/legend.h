@@ -35,6 +35,7 @@ public:
             Hatch,
             Outline,
             Kernels, // of a class
+            Ranges,  // pale, by name
         };
         Look look = Look::Fill;
         Paint paint = Paint::Forward;

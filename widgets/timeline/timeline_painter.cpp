@@ -290,10 +290,12 @@ void paintGutterLanes(const Frame& f, const RowPlace& row, double top)
         if (row.device && !lanes[at].track.empty() && !isBesideLane(lanes[at].lane)) {
             const auto busy = gpuBusyAt(f.scene.rankOf(row), at);
             const QString share = busy ? u"  "_s + busyText(*busy, 0) : QString();
-            text = metrics.elidedText(laneTitle({f.scene.rankOf(row).rank, lanes[at].lane, lanes[at].track}),
+            QString title = laneTitle({f.scene.rankOf(row).rank, lanes[at].lane, lanes[at].track});
+            const double whole = room - metrics.horizontalAdvance(share);
+            if (metrics.horizontalAdvance(title) > whole && title.startsWith("stream "_L1)) title.remove(0, 7);
+            text = metrics.elidedText(title,
                                       // threads of one program differ in their number
-                                      lanes[at].lane == Lane::Other ? Qt::ElideRight : Qt::ElideMiddle,
-                                      room - metrics.horizontalAdvance(share)) +
+                                      lanes[at].lane == Lane::Other ? Qt::ElideRight : Qt::ElideMiddle, whole) +
                    share;
         }
         f.p.drawText(QRectF(gutter.right - room, y - 2 + (row.device ? (row.lanePitch - 12) / 2 - 1 : 0), room, 14),
