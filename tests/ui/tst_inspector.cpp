@@ -50,6 +50,7 @@ class TestInspector : public WindowTest {
     {
         const QString path = m_fixture->dir.filePath(QStringLiteral("kernels.stagewright"));
         TimelineBuilder builder(Provenance::Imported, "steady", 2);
+        std::vector<SpanId> collectives; // of rank 0
         for (int rank = 0; rank < 2; ++rank) {
             const int track = builder.addTrack(rank, Lane::Kernel, "stream 7");
             const int other = builder.addTrack(rank, Lane::Kernel, "stream 20");
@@ -69,7 +70,13 @@ class TestInspector : public WindowTest {
                 span.end = span.start + 900'000;
                 span.label = builder.intern(i % 3 == 0 ? "ncclDevKernel_AllReduce_Sum_f32_RING_LL"
                                                        : "volta_sgemm_128x32_sliced1x4_tn");
-                builder.addSpan(i % 3 == 0 ? other : track, span);
+                const SpanId added = builder.addSpan(i % 3 == 0 ? other : track, span);
+                if (i % 3 != 0) continue;
+                if (rank == 0)
+                    collectives.push_back(added);
+                else // entered last by rank 1
+                    builder.addEdge(added, collectives[static_cast<std::size_t>(i / 3)], EdgeKind::Transfer,
+                                    span.start);
             }
         }
         auto timeline = builder.build();
@@ -148,6 +155,17 @@ private slots:
         select(other);
         QVERIFY(!side()->gaps()->anySelected());
         QVERIFY(side()->selection()->plainText().contains(QStringLiteral("Waits for")));
+    }
+
+    // What sums are of is said once, for the tables of devices together.
+    void devicesAreSummedOnce()
+    {
+        m_window->workspace().feature<FileOpening>()->openFiles({kernels()});
+        QVERIFY(WindowFixture::settle(*m_window));
+        const QString text = side()->summary()->plainText();
+        QVERIFY2(text.contains(QStringLiteral("Computing")) && text.contains(QStringLiteral("Waited for")),
+                 qPrintable(text));
+        QVERIFY2(text.count(QStringLiteral("Summed over 2 devices")) == 1, qPrintable(text));
     }
 
     // Kernels whose step is not known are found from the summary, which calls nothing of them zero.

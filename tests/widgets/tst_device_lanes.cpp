@@ -150,7 +150,7 @@ private slots:
         for (const PanelLane& lane : rank.lanes) lanes << laneTitle({0, lane.lane, lane.track});
         // in the order of numbers; ranges nest
         QCOMPARE(lanes, (QStringList{"stream 7", "stream 20", "stream 7, copies", "thread 11", "thread 11"}));
-        // in a narrow gutter names keep what tells them apart
+        // in a narrow gutter names stay distinct
         QPicture picture;
         QPainter painter(&picture);
         shown.view.paintTo(painter, QRectF(0, 0, 500, 400), Theme::light());
