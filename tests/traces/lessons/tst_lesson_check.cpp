@@ -295,6 +295,9 @@ private slots:
             if (!edited) return Verdict::Open;
             return StepState(*lesson, step, *edited).grade(check).verdict;
         };
+        // several ops in one edit: how to write them
+        const auto many = applyEdits(*parseEdits("place 0F0 1F0 1B0"), *startOf(*lesson, *lesson->step(0)));
+        QVERIFY(!many && many.error().remedy.find("place 0F0; place 1F0") != std::string::npos);
         for (const char* right : {"move 0F1 before 0B0", "swap 0B0 0F1", "move 1B0 before 1F1"})
             QVERIFY2(verdict("order-fault", right) == Verdict::Pass, right);
         for (const char* wrong : {"swap 1F0 1B0", "move 0B1 before 0F1"})
