@@ -90,6 +90,23 @@ private:
     bool m_cut = false;
 };
 
+// The fullest GPU where workers are placed as they come.
+std::int64_t firstComeFirstServed(const PackingProblem& problem)
+{
+    std::vector<std::int64_t> loads(static_cast<std::size_t>(problem.gpus), 0);
+    for (const auto& job : problem.jobs) {
+        std::vector<bool> used(loads.size(), false);
+        for (const std::int64_t time : job) {
+            std::size_t emptiest = loads.size();
+            for (std::size_t gpu = 0; gpu < loads.size(); ++gpu)
+                if (!used[gpu] && (emptiest == loads.size() || loads[gpu] < loads[emptiest])) emptiest = gpu;
+            used[emptiest] = true;
+            loads[emptiest] += time;
+        }
+    }
+    return *std::max_element(loads.begin(), loads.end());
+}
+
 } // namespace
 
 Result<Packing> packJobs(const PackingProblem& problem, const Progress& progress)
@@ -113,6 +130,7 @@ Result<Packing> packJobs(const PackingProblem& problem, const Progress& progress
     together.run();
     apart.run();
     if (progress.cancelled()) return fail(ErrorCode::Cancelled, "interrupted");
+    out.fifo = firstComeFirstServed(problem);
     out.gang = together.best();
     out.packed = apart.best();
     out.proven = together.proven() && apart.proven();

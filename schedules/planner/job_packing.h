@@ -16,9 +16,10 @@ struct PackingProblem {
     std::vector<std::vector<std::int64_t>> jobs; // by job: a worker's iteration
 };
 struct Packing {
+    std::int64_t fifo = 0; // as they come: each worker on the emptiest GPU that its job does not use; no search
     std::int64_t gang = 0; // every worker holds its GPU as long as its job's longest does
     std::int64_t packed = 0;
-    bool proven = true;    // both are the least
+    bool proven = true;    // gang and packed are the least
     std::int64_t work = 0; // of all workers: work ÷ (GPUs × packed) is the utilisation
     // max(work ÷ GPUs, longest worker), in GPU-ths: no period is shorter where workers change places
     std::int64_t rotatedNumerator = 0, rotatedDenominator = 1;

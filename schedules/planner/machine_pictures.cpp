@@ -487,10 +487,12 @@ PlannerPicture pictureOf(const PackingProblem& partial, const Packing& packing, 
         return 100.0 * static_cast<double>(one.work) /
                static_cast<double>(std::max<std::int64_t>(1, one.packed * problem.gpus));
     };
-    out.sentence = fmt::format(
-        "Packed, every job goes on each {}; as gangs {}. {} % of the GPUs' time is used; the bound is {}{}.",
-        packing.packed, packing.gang, shortNumber(used(partial, packing), 1), shortNumber(bound, 1),
-        packing.proven ? "" : ", and the packing is not proven to be the best");
+    out.sentence =
+        fmt::format("Packed, every job goes on each {}; first come first served {}, as gangs {}. {} % of the GPUs' "
+                    "time is used; no "
+                    "rotation is shorter than {}{}.",
+                    packing.packed, packing.fifo, packing.gang, shortNumber(used(partial, packing), 1),
+                    shortNumber(bound, 1), packing.proven ? "" : ", and the packing is not proven to be the best");
     out.plot = lanes(
         partial, packing,
         fmt::format("Partial backward, packed: {}, {} % used", packing.packed, shortNumber(used(partial, packing), 1)));
@@ -506,11 +508,11 @@ PlannerPicture pictureOf(const PackingProblem& partial, const Packing& packing, 
     }
     out.sentence += " Training with partial backward is not synchronous training.";
     Plot periods{"", "Period", {}};
-    periods.across.names = {"gang", "packed", "bound"};
+    periods.across.names = {"FIFO", "gang", packing.proven ? "packed" : "packed, not proven", "rotation, bound"};
     const auto barsOf = [](std::string title, const Packing& one, int group, PlotInk ink) {
         PlotSeries bars =
             barSeries(std::move(title), ink,
-                      {static_cast<double>(one.gang), static_cast<double>(one.packed),
+                      {static_cast<double>(one.fifo), static_cast<double>(one.gang), static_cast<double>(one.packed),
                        static_cast<double>(one.rotatedNumerator) / static_cast<double>(one.rotatedDenominator)});
         bars.group = group;
         return bars;

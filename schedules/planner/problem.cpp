@@ -234,6 +234,7 @@ Result<Solved> jigsaw(Input& in, const Progress& progress)
         problems.push_back(problem);
         packings.push_back(packing);
         out[std::string_view(key) == "full" ? "full" : "partial"] = {
+            {"fifo", packing.fifo},
             {"gang", packing.gang},
             {"packed", packing.packed},
             {"rotated_bound", fraction(packing.rotatedNumerator, packing.rotatedDenominator)},

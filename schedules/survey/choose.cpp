@@ -33,7 +33,7 @@ constexpr std::array stepParts{
 
 std::int64_t nanosOf(double seconds) { return std::llround(seconds * 1e9); }
 std::string timeText(double seconds) { return formatDuration(nanosOf(seconds)); }
-std::string gigabytes(double bytes) { return fmt::format("{:.1f} GB", bytes / 1e9); }
+std::string sizeText(double bytes) { return formatBytes(std::llround(bytes)); }
 
 std::vector<SurveyField> chooseFields()
 {
@@ -103,11 +103,11 @@ std::string degreesText(const WaysAnswer& answer, std::size_t place)
     const LayoutCandidate& one = answer.all.candidates[place];
     if (!one.fits)
         return fmt::format("t={}, p={}: nothing fits; {} needs {} at least, {} of state and {} of activations.",
-                           one.way.tensor, one.way.pipeline, toText(one.way), gigabytes(one.memory.sum()),
-                           gigabytes(one.memory.state), gigabytes(one.memory.activations));
+                           one.way.tensor, one.way.pipeline, toText(one.way), sizeText(one.memory.sum()),
+                           sizeText(one.memory.state), sizeText(one.memory.activations));
     const std::string why = whyItLoses(one, answer.all.candidates.front());
     return fmt::format("t={}, p={}: {} takes {} and {}{}.", one.way.tensor, one.way.pipeline, toText(one.way),
-                       timeText(one.step.sum()), gigabytes(one.memory.sum()),
+                       timeText(one.step.sum()), sizeText(one.memory.sum()),
                        why.empty() ? std::string() : "; against the best: " + why);
 }
 
@@ -182,8 +182,7 @@ std::string WaysAnswer::setup() const
     const LayoutQuestion& q = question.layout;
     return fmt::format("Computed for {} on {}, {} a step{}: {} of {} ways fit {}; {}.", q.model.name, toText(q.cluster),
                        counted(q.samples, "sample"), question.pinned.empty() ? "" : ", pinned " + question.pinned,
-                       all.fitting, all.candidates.size(), gigabytes(q.cluster.memory),
-                       wordsOf(q.constants, q.cluster));
+                       all.fitting, all.candidates.size(), sizeText(q.cluster.memory), wordsOf(q.constants, q.cluster));
 }
 
 std::string WaysAnswer::sentence() const
@@ -191,8 +190,8 @@ std::string WaysAnswer::sentence() const
     const LayoutCandidate& best = shown.front();
     if (!fits())
         return fmt::format("Nothing fits {}: {} needs {} at least, {} of state and {} of activations.",
-                           gigabytes(question.layout.cluster.memory), toText(best.way), gigabytes(best.memory.sum()),
-                           gigabytes(best.memory.state), gigabytes(best.memory.activations));
+                           sizeText(question.layout.cluster.memory), toText(best.way), sizeText(best.memory.sum()),
+                           sizeText(best.memory.state), sizeText(best.memory.activations));
     std::string out = fmt::format("{} is fastest with {}.", toText(best.way), timeText(best.step.sum()));
     std::size_t quickest = 0; // of those simulated
     for (std::size_t i = 0; i < simulated.size(); ++i)
@@ -214,9 +213,9 @@ std::string WaysAnswer::text(std::size_t way) const
     std::string out = fmt::format("{}. {}: a step of {}", way + 1, toText(one.way), timeText(one.step.sum()));
     if (simulated[way])
         out += fmt::format(", simulated {} with {}", timeText(simulated[way]->seconds), simulated[way]->schedule);
-    out += fmt::format("; {} of {}, {} of state and {} of activations.", gigabytes(one.memory.sum()), gigabytes(cap),
-                       gigabytes(one.memory.state), gigabytes(one.memory.activations));
-    if (!one.fits) return out + fmt::format(" It lacks {}.", gigabytes(one.memory.sum() - cap));
+    out += fmt::format("; {} of {}, {} of state and {} of activations.", sizeText(one.memory.sum()), sizeText(cap),
+                       sizeText(one.memory.state), sizeText(one.memory.activations));
+    if (!one.fits) return out + fmt::format(" It lacks {}.", sizeText(one.memory.sum() - cap));
     const std::string why = whyItLoses(one, shown.front());
     if (!why.empty()) out += fmt::format(" It loses to the first by {}.", why);
     return out;
@@ -252,7 +251,7 @@ SurveyTable waysTable(const WaysAnswer& answer)
         row.emplace_back(step ? TableCell(nanosOf(step->seconds)) : TableCell());
         row.emplace_back(one.memory.sum() / cap);
         row.emplace_back(one.fits ? whyItLoses(one, answer.shown.front())
-                                  : fmt::format("lacks {}", gigabytes(one.memory.sum() - cap)));
+                                  : fmt::format("lacks {}", sizeText(one.memory.sum() - cap)));
         for (const StepPart& part : stepParts) row.emplace_back(nanosOf(one.step.*part.place));
         row.emplace_back(static_cast<std::int64_t>(std::llround(one.memory.state)));
         row.emplace_back(static_cast<std::int64_t>(std::llround(one.memory.activations)));

@@ -35,18 +35,23 @@ void placeRows(std::vector<LevelRow>& rows)
 // What the next level adds, and to whom.
 std::string flipText(const LevelRow& a, const LevelRow& b, std::size_t level)
 {
-    constexpr const char* causes[] = {"", "what the formula leaves out", "the costs", "messages",
-                                      "what the simulation leaves out"};
-    const auto adds = [level](const LevelRow& row) { return *row.step[level] - *row.step[level - 1]; };
-    const bool one = std::string_view(causes[level]).starts_with("what");
-    const auto changeText = [one](double change) {
-        return fmt::format("{}{} {}", change < 0 ? "take" : "add", one ? "s" : "", shortNumber(std::abs(change)));
+    constexpr const char* places[] = {"by formula", "at unit costs", "with these costs", "with messages",
+                                      "as measured"};
+    constexpr const char* causes[] = {"", "What the formula leaves out", "The costs", "Messages",
+                                      "What the simulation leaves out"};
+    const auto change = [level](const LevelRow& row) { return *row.step[level] - *row.step[level - 1]; };
+    const double ofOne = change(a), ofOther = change(b);
+    const std::string one = shownTitle(a.schedule), other = shownTitle(b.schedule);
+    const char* ending = std::string_view(causes[level]).starts_with("What") ? "s" : ""; // one thing, not many
+    const auto verb = [ending](double by) { return fmt::format("{}{}", by < 0 ? "take" : "add", ending); };
+    const auto to = [](double by, const std::string& whom) {
+        return fmt::format("{} {} {}", shortNumber(std::abs(by)), by < 0 ? "from" : "to", whom);
     };
-    return fmt::format("{} is {} {} by {}, slower by {}: {} {} {} it and {} {} the other.", shownTitle(a.schedule),
-                       before(*a.step[level - 1], *b.step[level - 1]) ? "faster than" : "as fast as",
-                       shownTitle(b.schedule), lowered(titleOf(static_cast<TruthLevel>(level - 1))),
-                       lowered(titleOf(static_cast<TruthLevel>(level))), causes[level], changeText(adds(a)),
-                       adds(a) < 0 ? "from" : "to", changeText(adds(b)), adds(b) < 0 ? "from" : "to");
+    return fmt::format("{} is {} {} {} and slower by {} {}. {} {} {} and {}{}.", one,
+                       before(*a.step[level - 1], *b.step[level - 1]) ? "faster than" : "as fast as", other,
+                       places[level - 1], shortNumber(*a.step[level] - *b.step[level]), places[level], causes[level],
+                       verb(ofOne), to(ofOne, one), (ofOne < 0) == (ofOther < 0) ? "" : verb(ofOther) + " ",
+                       to(ofOther, other));
 }
 
 std::vector<std::string> flipsOf(const std::vector<LevelRow>& rows)

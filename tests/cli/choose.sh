@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 run stagewright choose --top 3
 expect_code 0
-expect_out '108 of 948 ways fit 80.0 GB'
+expect_out '108 of 948 ways fit 74.5 GiB'
 expect_out '^t4 p16 v6 d1 b1 selective +13\.2 s .* interleaved-zb'
 expect_out 'bubble \+'
 run stagewright choose --top 2 --simulate 1 --json
@@ -28,7 +28,7 @@ expect_code 0
 # nothing fits: what is missing, and by how much
 run stagewright choose --cluster 8@a100 --samples 8
 expect_code 1
-expect_err 'nothing fits 80.0 GB: t1 p8 v1 d1 b1 full needs 396.2 GB at least, 391.4 GB of state'
+expect_err 'nothing fits 74.5 GiB: t1 p8 v1 d1 b1 full needs 369.0 GiB at least, 364.5 GiB of state'
 # fewer devices are faster
 run stagewright choose --model layers=16,hidden=256,heads=4,seq=128 --cluster 64@a100:between=1MB/s --top 1
 expect_out '^fewer devices are faster: .* on (1 device|[248] devices) takes '

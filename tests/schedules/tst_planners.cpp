@@ -429,7 +429,15 @@ private slots:
             QVERIFY(packing.has_value());
             QCOMPARE(packing->packed, best);
             QVERIFY(packing->proven);
+            QVERIFY(packing->fifo >= packing->packed);
         }
+    }
+
+    void jobsAreServedAsTheyCome()
+    {
+        // 0: 3 on GPU 0, 1 on GPU 1; 1: 2 on GPU 1, its other worker not there, so on GPU 0; together 3 + 4 and 1 + 2
+        QCOMPARE(packJobs({2, {{3, 1}, {2, 4}}})->fifo, 7);
+        QCOMPARE(packJobs({2, {{3, 1}, {2, 4}}})->packed, 5);
     }
 
     void partsAreDividedBest()

@@ -117,7 +117,7 @@ private slots:
         QCOMPARE(of("1f1b").place[1], of("gpipe").place[1]);
         QVERIFY(*of("1f1b").step[3] > *of("gpipe").step[3]); // with messages GPipe waits less
         QVERIFY(std::any_of(answer.flips.begin(), answer.flips.end(),
-                            [](const std::string& flip) { return flip.find("messages add") != std::string::npos; }));
+                            [](const std::string& flip) { return flip.find("Messages add") != std::string::npos; }));
         QVERIFY(!answer.measured());
         for (std::size_t level = 1; level + 1 < truthLevelCount; ++level) {
             int first = 0;
@@ -133,7 +133,7 @@ private slots:
         QCOMPARE(measured.rows.front().place.back(), 1);
         QCOMPARE(levelsTable(measured).columns.size(), levelsTable(answer).columns.size() + 2);
         QVERIFY(levelsTable(measured).sentence.find("from the measured steps on average") != std::string::npos);
-        QVERIFY(levelsTable(measured).sentence.find("what the simulation leaves out") != std::string::npos);
+        QVERIFY(levelsTable(measured).sentence.find("What the simulation leaves out") != std::string::npos);
         QCOMPARE(levelsPlot(measured).across.names.size(), 5U);
         question.latency = 0;
         question.inputGrad = 1;

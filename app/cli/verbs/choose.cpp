@@ -60,7 +60,7 @@ Result<LayoutQuestion> questionOf(const LayoutChoice& options)
 }
 
 std::string secondsText(double seconds) { return formatDuration(static_cast<Nanos>(std::llround(seconds * 1e9))); }
-std::string sizeText(double bytes) { return fmt::format("{:.1f} GB", bytes / 1e9); }
+std::string sizeText(double bytes) { return formatBytes(std::llround(bytes)); }
 
 Json jsonOf(const LayoutCandidate& one, const std::optional<LayoutStep>& simulated, const std::string& why)
 {
