@@ -260,6 +260,19 @@ Result<Cluster> readCluster(std::string_view text, std::string_view options)
     return out;
 }
 
+Result<Cluster> namedCluster(std::string_view text, const FileReader& read)
+{
+    const auto [file, options] = keyValueOf(text, ':');
+    if (!file.ends_with(".json")) return parseCluster(text);
+    const std::string path(file);
+    if (!read) return fail(ErrorCode::Usage, fmt::format("{}: files can't be read here", path), "write 64@a100");
+    STAGEWRIGHT_TRY(const auto json, read(path));
+    if (json.empty()) return fail(ErrorCode::Unreadable, path + ": it is absent or empty", "check its name");
+    auto out = readCluster(json, options.value_or(""));
+    if (!out) return tl::unexpected(std::move(out.error()).with(path));
+    return out;
+}
+
 std::string toJson(const Cluster& cluster)
 {
     auto kinds = cluster.kinds;

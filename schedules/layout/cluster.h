@@ -1,6 +1,7 @@
 // A cluster: hosts of equal devices, linked within a host and, by network cards, between hosts.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -47,6 +48,10 @@ Result<Cluster> parseCluster(std::string_view text);
 // which one host is made: its links are its preset's. Options as above, and "hosts=8" for as many such hosts.
 // Unreadable names the place in the file.
 Result<Cluster> readCluster(std::string_view json, std::string_view options = {});
+// One of both: a text whose part before the first colon ends in .json names a file, which is read. Errors name it.
+inline constexpr std::string_view clusterForm = "N@DEVICE|FILE.json[:KEY=VALUE…]";
+using FileReader = std::function<Result<std::string>(const std::string& path)>;
+Result<Cluster> namedCluster(std::string_view text, const FileReader& read);
 std::string toJson(const Cluster& cluster); // read back by readCluster
 std::string toText(const Cluster& cluster); // in words: "64 × NVIDIA A100 80 GB SXM, 8 a host"
 

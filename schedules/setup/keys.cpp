@@ -7,6 +7,7 @@
 
 #include "schedules/base/text.h"
 #include "schedules/execute/ready_order.h"
+#include "schedules/layout/cluster.h"
 #include "schedules/messages/lower.h"
 #include "schedules/model/offload.h"
 #include "schedules/plan/fill_plan.h"
@@ -175,6 +176,10 @@ std::vector<SetupKey> allKeys()
          "Latency between ranks, in units: 1 is the forward of a rank", realNumber(0, 1e6), noLinks},
         {"--link", &S::link, runs | SetupPlan | SetupSweep, "LATENCY[,BANDWIDTH]",
          "Link between ranks, such as 50us,10GB/s", anything, noLinks, "", "", "--comm"},
+        {"--cluster", &S::cluster, runs | SetupReadsFile, clusterForm,
+         "A device of this cluster for each rank: links and network cards, such as 16@a100; costs with times only. "
+         "Where ranks train, links are emulated, and messages do not wait for each other's cards",
+         anything, noLinks, "", "", "--link"},
         {"--copies", &S::copies, SetupSimulate | SetupRecord, "SPEED[,KEY=VALUE]",
          "Copies between a rank and its host (OFFLOAD, RELOAD): 15GB/s, or out=15GB/s,in=12GB/s; latency=10us; "
          "duplex=full, where both ways are apart [half]",

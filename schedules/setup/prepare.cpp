@@ -11,6 +11,9 @@
 #include "schedules/execute/ready_order.h"
 #include "schedules/heuristic/block_schedule.h"
 #include "schedules/heuristic/building_block.h"
+#include "schedules/layout/choose.h"
+#include "schedules/layout/cluster.h"
+#include "schedules/layout/layout_links.h"
 #include "schedules/library/registry.h"
 #include "schedules/messages/messages.h"
 #include "schedules/model/analytic_costs.h"
@@ -260,6 +263,19 @@ std::string unitCostsText(const SetupUnits& costs, const SetupUnits& from)
     return text;
 }
 
+Result<ClusterLinks> clusterLinksOf(const Schedule& schedule, const Setup& setup, const SetupSources& sources)
+{
+    if (setup.comm >= 0 || !setup.link.empty())
+        return fail(ErrorCode::Usage, "--cluster has the links: it can't be combined with --comm or --link",
+                    "leave them out");
+    auto cluster = namedCluster(setup.cluster, sources.text);
+    if (!cluster) return tl::unexpected(std::move(cluster.error()).with("--cluster"));
+    auto links = clusterLinks(schedule, *cluster, {});
+    if (!links) return tl::unexpected(std::move(links.error()).with("--cluster"));
+    return ClusterLinks{std::move(*links),
+                        fmt::format("links of {}: {}", toText(*cluster), wordsOf(StepConstants{}, *cluster))};
+}
+
 Result<std::optional<Copies>> copiesOf(const Setup& setup)
 {
     if (setup.copies.empty()) return std::optional<Copies>();
@@ -269,6 +285,9 @@ Result<std::optional<Copies>> copiesOf(const Setup& setup)
 }
 
 namespace {
+
+constexpr const char* clusterNeedsTimes = "--cluster gives times, but the costs are in units";
+constexpr const char* timesRemedy = "use --costs analytic:MODEL@DEVICE, or measured costs (--costs-from FILE#RUN)";
 
 Result<CostModel> undisturbedCosts(const Schedule& schedule, const Setup& setup, const SetupSources& sources)
 {
@@ -285,6 +304,7 @@ Result<CostModel> undisturbedCosts(const Schedule& schedule, const Setup& setup,
                 ErrorCode::Usage, "--copies gives speeds, but the costs are in units",
                 "write --costs COPY=0.5, an activation's copy in forwards of a rank; --copies duplex=full alone "
                 "is for both");
+        if (!setup.cluster.empty()) return fail(ErrorCode::Usage, clusterNeedsTimes, timesRemedy);
         CostModel costs = CostModel::uniform(schedule, units);
         if (copies) costs.links.copies = *copies;
         const double part = schedule.stages > 0 ? static_cast<double>(schedule.pipelineRanks()) / schedule.stages : 1;
@@ -319,7 +339,13 @@ Result<CostModel> undisturbedCosts(const Schedule& schedule, const Setup& setup,
     STAGEWRIGHT_TRY(const auto copies, copiesOf(setup));
     if (copies && copies->known()) costs->links.copies = *copies;
     if (copies && !copies->known()) costs->links.copies.fullDuplex = copies->fullDuplex;
-    if (!setup.link.empty()) {
+    if (!setup.cluster.empty()) {
+        if (costs->timeUnit != 1) return fail(ErrorCode::Usage, clusterNeedsTimes, timesRemedy);
+        STAGEWRIGHT_TRY(auto own, clusterLinksOf(schedule, setup, sources));
+        own.links.collectives = costs->links.collectives;
+        own.links.copies = costs->links.copies;
+        costs->links = std::move(own.links);
+    } else if (!setup.link.empty()) {
         auto link = parseLink(setup.link);
         if (!link) return tl::unexpected(std::move(link.error()).with("--link"));
         costs->links = Links{*link, {}, costs->links.collectives, costs->links.copies};
@@ -548,6 +574,10 @@ Result<Prepared> prepare(const std::string& name, const Setup& setup, const Setu
     out.validation = validate(out.lists.schedule, out.lists.channels);
     if (!out.validation.valid()) return out;
     STAGEWRIGHT_TRY(out.costs, costsOf(out.state, out.lists.schedule, setup, sources));
+    if (!setup.cluster.empty() && sources.note) {
+        STAGEWRIGHT_TRY(const auto own, clusterLinksOf(out.lists.schedule, setup, sources));
+        sources.tell(own.words);
+    }
     return out;
 }
 

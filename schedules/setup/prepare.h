@@ -77,6 +77,14 @@ struct LoweredChoice {
 };
 Result<LoweredChoice> chooseLowering(const Schedule& schedule, const Setup& setup, const SetupSources& sources);
 
+// --cluster: the links of its devices, one for each rank, and in words whose they are. Precondition: it is given. Usage:
+// it has fewer devices; --comm is given, too.
+struct ClusterLinks {
+    Links links;
+    std::string words;
+};
+Result<ClusterLinks> clusterLinksOf(const Schedule& schedule, const Setup& setup, const SetupSources& sources);
+
 // --copies; none: it is not given.
 Result<std::optional<Copies>> copiesOf(const Setup& setup);
 

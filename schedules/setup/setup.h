@@ -30,9 +30,10 @@ struct Setup {
     double keep = 0;
     double inputShare = -1; // < 0: from other runs or the model
     // Links and messages.
-    double comm = -1;   // latency in forwards of a rank; < 0: not given
-    std::string link;   // "LATENCY,BANDWIDTH"
-    std::string copies; // "SPEED[,latency=…][,duplex=full]"
+    double comm = -1;    // latency in forwards of a rank; < 0: not given
+    std::string link;    // "LATENCY,BANDWIDTH"
+    std::string cluster; // as namedCluster() reads it: a device for each rank
+    std::string copies;  // "SPEED[,latency=…][,duplex=full]"
     std::string sends = "buffered";
     std::string channels = "shared";
     std::string lower;    // empty: no rule

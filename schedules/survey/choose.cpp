@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "schedules/base/quantity.h"
+#include "schedules/base/small_file.h"
 #include "schedules/base/text.h"
 #include "schedules/survey/state.h"
 
@@ -50,7 +51,8 @@ std::vector<SurveyField> chooseFields()
         {.name = "cluster",
          .title = "Cluster",
          .help = "Devices and their kind, then :per-host=8, :memory=80GB that may be used of each, :within=300GB/s of "
-                 "links in a host, :between=25GB/s of a network card, :cards=8 of a host.",
+                 "links in a host, :between=25GB/s of a network card, :cards=8 of a host. Or a file, NAME.json: a "
+                 "cluster's, or what 'devices --json' or 'hosts test --json' printed, with :hosts=N.",
          .kind = FieldKind::Text,
          .fallback = "32@a100"},
         {.name = "samples",
@@ -150,7 +152,7 @@ Result<WaysQuestion> WaysQuestion::of(const SurveyQuestion& question)
     out.pinned = question.text("pin");
     auto model = parseModelShape(out.model);
     if (!model) return tl::unexpected(ofField(std::move(model.error()), "sizes"));
-    auto cluster = parseCluster(out.cluster);
+    auto cluster = namedCluster(out.cluster, [](const std::string& path) { return readSmallFile(path); });
     if (!cluster) return tl::unexpected(ofField(std::move(cluster.error()), "cluster"));
     out.layout.model = *model;
     out.layout.cluster = *cluster;

@@ -168,3 +168,39 @@ expect_code 0
 expect_json 2 question ranks
 expect_json 4 question microbatches
 expect_out 'from the measured steps on average'
+
+# ranks on a cluster: simulated with its cards, emulated in training, kept with the run; what can't be is refused
+run stagewright simulate -s 1f1b -p 4 -m 8 --costs analytic:gpt-1.5b@a100 --cluster 4@a100:per-host=2:between=100MB/s -o here.stagewright --json
+expect_code 0
+slow=$(json makespan_ns)
+run stagewright simulate -s 1f1b -p 4 -m 8 --costs analytic:gpt-1.5b@a100 --cluster 4@a100:per-host=2 --json
+expect_that 'slow cards take longer' test "$slow" -gt "$(json makespan_ns)"
+run stagewright simulate -s 1f1b -p 4 -m 8 --costs analytic:gpt-1.5b@a100 --cluster cluster.json
+expect_code 0
+expect_err 'links of 16 × NVIDIA H100'
+expect_that 'the run keeps its cluster' grep -aq '4@a100:per-host=2:between=100MB/s' here.stagewright
+tiny=(-s 1f1b -p 2 -m 4 --model layers=2,hidden=32,heads=2,seq=16 --microbatch-size 1)
+run stagewright record "${tiny[@]}" --steps 2 --cluster 2@a100:per-host=1 -o emulated.stagewright
+expect_code 0
+expect_err 'emulated, and messages do not wait'
+run stagewright report emulated.stagewright
+expect_out 'emulated links 0→1'
+run stagewright check "${tiny[@]}" --steps 2 --cluster 2@a100
+expect_code 0
+refused() { # REASON WORDS…
+    local why=$1
+    shift
+    run stagewright "$@"
+    expect_code 2
+    expect_err "$why"
+}
+refused 'costs are in units' simulate --cluster 4@a100
+refused '4 ranks on 2 devices' simulate -p 4 --costs analytic:gpt-1.5b@a100 --cluster 2@a100
+refused '--link' simulate --costs analytic:gpt-1.5b@a100 --cluster 4@a100 --link 5us
+refused "can't be combined with --comm" simulate --costs analytic:gpt-1.5b@a100 --cluster 4@a100 --comm 1
+run stagewright simulate --costs analytic:gpt-1.5b@a100 --cluster absent.json
+expect_code 3
+expect_err 'absent.json'
+run stagewright explore choose --cluster cluster.json --model gpt3-13b --samples 64 --tried 0
+expect_code 0
+expect_out 'on 16 × NVIDIA H100'

@@ -18,7 +18,7 @@ std::string anotherText(const SetupKey& key)
     const std::string usual = textOf(Setup(), key);
     for (const char* text : {"2",       "0.5",  "1",    "0",        "serial", "rendezvous", "pytorch", "posted",
                              "virtual", "sgd",  "fp32", "openblas", "queues", "copies",     "torch",   "one",
-                             "all",     "srun", "A=1",  "15GB/s",   "hint",   "kfac"})
+                             "all",     "srun", "A=1",  "15GB/s",   "hint",   "kfac",       "4@a100"})
         if (text != usual && (!key.check || key.check(text).empty())) {
             Setup setup;
             if (setKey(setup, key, text) && textOf(setup, key) == text) return text;

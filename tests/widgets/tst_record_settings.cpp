@@ -54,6 +54,9 @@ private slots:
         QTest::newRow("steps") << "steps";
         QTest::newRow("ranks") << "ranks";
         QTest::newRow("link") << "link";
+        QTest::newRow("cluster") << "cluster";
+        QTest::newRow("cluster too small") << "cluster";
+        QTest::newRow("cluster and link") << "cluster";
         QTest::newRow("recompute") << "recompute";
         QTest::newRow("sequence") << "sequence";
     }
@@ -73,6 +76,10 @@ private slots:
         if (field == QLatin1String("steps")) s.steps = -1;
         if (field == QLatin1String("ranks")) s.ranks = 0;
         if (field == QLatin1String("link")) s.link = "fast";
+        const QLatin1String row(QTest::currentDataTag());
+        if (row == QLatin1String("cluster")) s.cluster = "4@nothing";
+        if (row == QLatin1String("cluster too small")) s.cluster = "2@a100";
+        if (row == QLatin1String("cluster and link")) s.cluster = "8@a100", s.link = "5us";
         if (field == QLatin1String("recompute")) s.recompute = "some";
         const auto fault = firstFault(s);
         QVERIFY(fault.has_value());
@@ -232,6 +239,7 @@ exec sleep 60
         asked.receives = "posted";
         asked.lower = "batched";
         asked.channels = "2";
+        asked.cluster = "8@a100:per-host=2";
         asked.recomputeLayers = "0-3";
         asked.momentum = 0.9;
         asked.weightDecay = 0.01;
@@ -249,12 +257,15 @@ exec sleep 60
                              {"receives", "posted"},
                              {"lowering", "batched"},
                              {"channels", "2"},
+                             {"link", "5000 ns, 1000000 bytes/s"}, // the cluster's
+                             {"cluster", "8@a100:per-host=2"},
                              {"recomputed_layers", "0-3"},
                              {"optimizer", "sgd, learning rate 0.003, momentum 0.9, weight decay 0.01"},
                              {"clip_norm", "none"}};
         const Setup s = setupOf(run);
-        for (const char* key : {"perturb", "speed", "memory_limit", "rank_memory", "sends", "receives", "lower",
-                                "channels", "recompute_layers", "momentum", "weight_decay", "clip", "optimizer"})
+        for (const char* key :
+             {"perturb", "speed", "memory_limit", "rank_memory", "sends", "receives", "lower", "channels", "cluster",
+              "link", "recompute_layers", "momentum", "weight_decay", "clip", "optimizer"})
             QCOMPARE(textOf(s, *findSetupKey(key)), textOf(asked, *findSetupKey(key)));
         const QString words = conditionsOf(s);
         for (const char* part : {"disturbance rank=2:1.5,jitter=0.05", "memory cap 60%", "sends rendezvous"})
@@ -279,8 +290,8 @@ exec sleep 60
         dialog.setSetup(s);
         QVERIFY(dialog.setup() == s);
         QVERIFY2(dialog.faultText().isEmpty(), qPrintable(dialog.faultText()));
-        for (const char* key :
-             {"perturb", "link", "memory_limit", "sends", "receives", "lower", "channels", "speed", "stage_layers"}) {
+        for (const char* key : {"perturb", "link", "cluster", "memory_limit", "sends", "receives", "lower", "channels",
+                                "speed", "stage_layers"}) {
             QVERIFY2(dialog.fieldNamed(QLatin1StringView(key)) != nullptr, key);
             QVERIFY2(!dialog.fieldNamed(QLatin1StringView(key))->accessibleName().isEmpty(), key);
         }

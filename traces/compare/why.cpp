@@ -632,8 +632,8 @@ std::string plainHeadline(const Comparison& comparison, const Run& a, const Run&
 
 std::string changedConditions(const Comparison& comparison)
 {
-    constexpr std::string_view conditions[] = {"perturb",         "speed", "link_latency", "memory_limit",
-                                               "microbatch_size", "model", "microbatches"};
+    constexpr std::string_view conditions[] = {"perturb",      "speed",           "link_latency", "cluster",
+                                               "memory_limit", "microbatch_size", "model",        "microbatches"};
     std::vector<std::string> words;
     for (const RunDifference& one : comparison.differences)
         if (!one.a.empty() && !one.b.empty() &&

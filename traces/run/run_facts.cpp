@@ -310,6 +310,7 @@ std::vector<RunFact> factsOf(const Run& run)
     facts.push_back({"samples", "samples of a step", samplesText(run)});
     add("stage_layers", "layers by stage");
     addSharing(run, facts);
+    add("cluster", "cluster");
     orElse("perturb", "disturbance", "none");
     orElse("memory_limit", "memory cap", "none");
     orElse("recomputed_layers", "recomputed layers", "none");

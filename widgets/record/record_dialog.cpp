@@ -336,6 +336,10 @@ void RecordDialog::addConditions(QVBoxLayout* into)
     add(u"Link"_s,
         line("link", u"none"_s,
              u"Emulated links: latency between ranks and, after a comma, bandwidth, such as 50us,10GB/s."_s));
+    add(u"Cluster"_s, line("cluster", u"none"_s,
+                           u"Emulated links of a cluster instead, a device for each rank: 16@a100, or a file of "
+                           u"'choose', 'devices --json' or "
+                           "'hosts test --json'."_s));
     add(u"Memory cap"_s,
         line("memory_limit", u"none"_s,
              u"Activations a rank may hold: 4, 64MB, or 60% of holding every microbatch. An order that needs more is "

@@ -9,7 +9,9 @@
 
 #include <fmt/format.h>
 
+#include "schedules/base/small_file.h"
 #include "schedules/base/text.h"
+#include "schedules/layout/cluster.h"
 #include "schedules/library/registry.h"
 #include "schedules/setup/keys.h"
 #include "schedules/setup/prepare.h"
@@ -103,6 +105,15 @@ std::optional<SetupFault> modelFault(const ModelNumbers& model)
 std::optional<SetupFault> scheduleFault(const Setup& s, int layers)
 {
     if (const auto link = parseLink(s.link); !s.link.empty() && !link) return faultOf(link.error(), u"link"_s);
+    if (!s.cluster.empty()) {
+        const auto cluster = namedCluster(s.cluster, [](const std::string& path) { return readSmallFile(path); });
+        if (!cluster) return faultOf(cluster.error(), u"cluster"_s);
+        if (!s.link.empty()) return fault("cluster", u"a cluster has the links; leave one of both out"_s);
+        if (s.ranks * std::max(1, s.replicas) > cluster->devices)
+            return fault("cluster",
+                         u"%1 ranks on %2 devices; name a larger cluster"_s.arg(s.ranks * std::max(1, s.replicas))
+                             .arg(cluster->devices));
+    }
     if (s.schedules.empty()) return fault("schedule", u"choose at least one schedule"_s);
     for (const std::string& name : s.schedules) {
         if (namesFile(name)) continue;
@@ -233,6 +244,7 @@ QString conditionsOf(const Setup& setup)
     for (const auto& [key, name] : {std::pair("perturb", u"disturbance"_s),
                                     {"speed", u"speeds"_s},
                                     {"link", u"link"_s},
+                                    {"cluster", u"cluster"_s},
                                     {"sends", u"sends"_s},
                                     {"lower", u"messages inserted"_s},
                                     {"channels", u"channels"_s},
@@ -355,7 +367,8 @@ Setup setupOf(const Run& run)
                                                                       {"sends", "sends"},
                                                                       {"receives", "receives"},
                                                                       {"lowering", "lower"},
-                                                                      {"channels", "channels"}};
+                                                                      {"channels", "channels"},
+                                                                      {"cluster", "cluster"}};
     for (const auto& [key, value] : run.configuration) {
         const auto known =
             std::find_if(std::begin(same), std::end(same), [&key = key](const auto& one) { return one.first == key; });
@@ -396,6 +409,7 @@ Setup setupOf(const Run& run)
             }
         }
     }
+    if (!s.cluster.empty()) s.link.clear(); // they are its own
     s.model = ModelNumbers::of(s).text();
     if (s.backend == "cpu") s.backend.clear();
     if (s.gather == "batch") s.gather.clear();

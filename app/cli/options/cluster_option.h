@@ -8,7 +8,6 @@
 
 namespace stagewright {
 
-inline constexpr std::string_view clusterForm = "N@DEVICE|FILE.json[:KEY=VALUE…]";
 Result<Cluster> clusterOf(std::string_view text); // its errors name --cluster
 
 } // namespace stagewright

@@ -9,6 +9,8 @@
 #include "app/cli/options/files.h"
 #include "app/launch/shell_words.h"
 #include "app/launch/slurm/slurm_queue.h"
+#include "schedules/base/text.h"
+#include "schedules/layout/cluster.h"
 #include "schedules/setup/keys.h"
 #include "schedules/setup/prepare.h"
 
@@ -25,6 +27,10 @@ std::string fileIn(const SetupKey& key, const std::string& value)
 {
     if ((key.users & SetupReadsFile) == 0) return {};
     if (key.form.ends_with(":FUNCTION")) return value.substr(0, value.rfind(':'));
+    if (key.form == clusterForm) {
+        const std::string_view file = keyValueOf(value, ':').key;
+        return std::string(file.ends_with(".json") ? file : "");
+    }
     return !key.form.starts_with("NAME|") || namesFile(value) ? value : std::string();
 }
 

@@ -4,6 +4,7 @@
 
 #include <fmt/core.h>
 
+#include "app/cli/options/setup_sources.h"
 #include "app/cli/session.h"
 #include "engine/device/traits.h"
 #include "schedules/base/text.h"
@@ -78,6 +79,21 @@ Result<void> applyTo(const Setup& setup, TrainingOptions& training)
                     fmt::format("--recompute-layers: '{}' is not a range of layers", setup.recomputeLayers),
                     "write 2 or 1-3; layers are counted from 0");
     training.recomputedLayers = std::pair(layers->first, layers->last);
+    return {};
+}
+
+Result<void> applyCluster(const Setup& setup, const Schedule& schedule, TrainingOptions& training, Session& session)
+{
+    if (setup.cluster.empty() || schedule.ranks < 2) return {};
+    STAGEWRIGHT_TRY(const auto own, clusterLinksOf(schedule, setup, sourcesOf(session)));
+    Links& links = training.links;
+    links.all = own.links.all;
+    for (int from = 0; from < schedule.ranks; ++from)
+        for (int to = 0; to < schedule.ranks; ++to)
+            if (own.links.cards.between(from, to)) links.overrides[{from, to}] = own.links.of(from, to);
+    session.note(
+        fmt::format("{}; emulated{}", own.words,
+                    links.overrides.empty() ? "" : ", and messages do not wait for each other's network cards"));
     return {};
 }
 

@@ -17,6 +17,9 @@ class Session;
 
 DeviceOptions deviceOptionsOf(const Setup& setup);
 Result<void> applyTo(const Setup& setup, TrainingOptions& training);
+// The links of --cluster between the ranks of the schedule, as they can be emulated: one for each pair, without queues
+// on network cards.
+Result<void> applyCluster(const Setup& setup, const Schedule& schedule, TrainingOptions& training, Session& session);
 // Refuses what only GPUs have a use for on a backend that has none (Usage).
 Result<void> checkDeviceUses(const Setup& setup, const std::string& backend);
 // Says that --recompute-layers changes nothing where none of the schedules recomputes.

@@ -49,6 +49,8 @@ std::vector<OptionVariation> optionVariations(const Setup& options)
     };
     add("--comm", options.comm > 0, [&](Setup& other) { other.comm = 2 * options.comm; });
     add("--link", !options.link.empty(), [](Setup& other) { other.link = "1s,1B/s"; });
+    add("--cluster", !options.cluster.empty(),
+        [](Setup& other) { other.cluster = "65536@a100:per-host=1:between=1kB/s"; });
     add("--copies", !options.copies.empty(),
         [](Setup& other) { other.copies = other.copies.find("/s") == std::string::npos ? "" : "1kB/s"; });
     add("--free-at-input", options.freeAtInput != 0, [](Setup& other) { other.freeAtInput /= 2; });

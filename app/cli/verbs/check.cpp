@@ -60,7 +60,7 @@ bool checksStateGrid(const Setup& setup)
     const bool plainMessages = setup.sends == "buffered" && !limitsMessages(setup) && setup.lower.empty() &&
                                setup.memoryLimit.empty() && setup.rankMemory.empty();
     return setup.schedules.empty() && !setup.sharesState() && plainMessages && setup.perturb.empty() &&
-           setup.link.empty() && setup.comm < 0 && setup.stageLayers.empty();
+           setup.link.empty() && setup.cluster.empty() && setup.comm < 0 && setup.stageLayers.empty();
 }
 
 // What each rank received in the last step, as its transport counts it.
@@ -363,7 +363,14 @@ Result<int> runCheck(const CheckChoice& options, const std::shared_ptr<ProcessJo
         for (const Checked& one : *each) given.push_back(&one.schedule->given());
     noteUnusedLayers(setup, given, session);
     for (const Checked& one : trained)
-        noteUnusedAlone(one.schedule->given(), {{"--comm", setup.comm >= 0}, {"--link", !setup.link.empty()}}, sources);
+        noteUnusedAlone(
+            one.schedule->given(),
+            {{"--comm", setup.comm >= 0}, {"--link", !setup.link.empty()}, {"--cluster", !setup.cluster.empty()}},
+            sources);
+    const Schedule* widest = nullptr;
+    for (const Checked& one : trained)
+        if (widest == nullptr || one.schedule->given().ranks > widest->ranks) widest = &one.schedule->given();
+    if (widest != nullptr) STAGEWRIGHT_CHECK(applyCluster(setup, *widest, training, session));
     Nanos unit = 0;
     STAGEWRIGHT_TRY(auto perturbation, disturb(setup, trained, training, unit));
     if (!trained.empty()) addSpeeds(perturbation, trained.back().sharing.speeds);

@@ -76,7 +76,9 @@ void noteUnused(const Setup& setup, const RecordSettings& settings, Session& ses
     noteUnusedLayers(setup, schedules, session);
     const auto most = *std::max_element(schedules.begin(), schedules.end(),
                                         [](const Schedule* a, const Schedule* b) { return a->ranks < b->ranks; });
-    noteUnusedAlone(*most, {{"--comm", setup.comm >= 0}, {"--link", !setup.link.empty()}}, sourcesOf(session));
+    noteUnusedAlone(
+        *most, {{"--comm", setup.comm >= 0}, {"--link", !setup.link.empty()}, {"--cluster", !setup.cluster.empty()}},
+        sourcesOf(session));
     if (setup.keepWarmup && setup.warmup == 0) session.note("--keep-warmup is not used: there are no warm-up steps");
     if (setup.noTrace && setup.engine == "own" && !traitsOf(setup.backend).hasDevices)
         session.note(fmt::format("--no-trace is not used: backend {} has no GPU to trace", setup.backend));
@@ -172,6 +174,11 @@ Result<RecordSettings> recordSettingsOf(const RecordChoice& options, Session& se
     TrainingOptions& training = settings.training;
     training.workload = *model;
     STAGEWRIGHT_CHECK(applyTo(setup, training));
+    const auto widest =
+        std::max_element(settings.schedules.begin(), settings.schedules.end(),
+                         [](const auto& a, const auto& b) { return a->given().ranks < b->given().ranks; });
+    STAGEWRIGHT_CHECK(applyCluster(setup, (*widest)->given(), training, session));
+    settings.cluster = setup.cluster;
     training.stageLayers = setup.stageLayers;
     training.backend = setup.backend;
     if (setup.engine == "own") STAGEWRIGHT_CHECK(checkDeviceUses(setup, setup.backend));

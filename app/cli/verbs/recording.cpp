@@ -68,6 +68,7 @@ Run headerOf(const Training& training, const RecordSettings& settings, std::span
         std::erase_if(run.configuration, [](const auto& fact) { return fact.first.starts_with("link_"); });
     if (!settings.perturbation.empty()) run.configuration.emplace_back("perturb", toText(settings.perturbation));
     if (!settings.speeds.empty()) run.configuration.emplace_back("speed", settings.speeds + " (emulated)");
+    if (!settings.cluster.empty()) run.configuration.emplace_back("cluster", settings.cluster);
     if (!settings.memoryLimit.empty()) run.configuration.emplace_back("memory_limit", settings.memoryLimit);
     if (!settings.rankMemory.empty()) run.configuration.emplace_back("rank_memory", settings.rankMemory);
     if (!limits.empty()) run.configuration.emplace_back("memory_limit_bytes", memoryLimitText(limits));

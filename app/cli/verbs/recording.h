@@ -35,6 +35,7 @@ struct RecordSettings {
     Perturbation perturbation; // in the same unit
     // as declared, of emulated slow ranks, which are in perturbation; empty: none
     std::string speeds;
+    std::string cluster;                          // as given, whose links are emulated; kept with the runs
     std::string memoryLimit, rankMemory;          // as given; kept with the runs
     TextPairs sharing;                            // addReplicaFacts(); kept with the runs
     std::vector<std::vector<Bytes>> memoryLimits; // the same by schedule, then by rank; empty: none

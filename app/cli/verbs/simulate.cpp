@@ -7,7 +7,6 @@
 #include <fmt/ranges.h>
 
 #include "app/cli/command.h"
-#include "app/cli/options/cluster_option.h"
 #include "app/cli/options/memory_limit.h"
 #include "app/cli/options/setup_options.h"
 #include "app/cli/options/setup_sources.h"
@@ -129,29 +128,7 @@ struct SimulateChoice {
     Setup setup;
     std::vector<std::string> whatIf;
     std::string output;
-    std::string cluster;
 };
-
-// The cluster's links and network cards, instead of the costs' links.
-Result<void> putOnCluster(const std::string& text, const Setup& setup, const Schedule& schedule, CostModel& costs,
-                          Session* session)
-{
-    if (text.empty()) return {};
-    if (setup.comm >= 0 || !setup.link.empty())
-        return fail(ErrorCode::Usage, "--cluster has the links: it can't be combined with --comm or --link",
-                    "leave them out");
-    if (costs.timeUnit != 1)
-        return fail(ErrorCode::Usage, "--cluster gives times, but the costs are in units",
-                    "use --costs analytic:MODEL@DEVICE, or measured costs (--costs-from FILE#RUN)");
-    STAGEWRIGHT_TRY(const auto cluster, clusterOf(text));
-    auto links = clusterLinks(schedule, cluster, {});
-    if (!links) return tl::unexpected(std::move(links.error()).with("--cluster"));
-    links->collectives = costs.links.collectives;
-    links->copies = costs.links.copies;
-    costs.links = std::move(*links);
-    if (session) session->note(fmt::format("links of {}: {}", toText(cluster), wordsOf(StepConstants{}, cluster)));
-    return {};
-}
 
 constexpr std::size_t mostCollectiveRows = 16;
 
@@ -197,14 +174,12 @@ Result<int> runSimulate(const SimulateChoice& options, Session& session)
     if (!prepared.validation.valid()) return hung(prepared, session);
     const ReplicaLists& replicas = prepared.state;
     const LoweredChoice& chosen = prepared.lists;
-    STAGEWRIGHT_CHECK(putOnCluster(options.cluster, setup, chosen.schedule, prepared.costs, &session));
     const CostModel& costs = prepared.costs;
     const Schedule* schedule = &chosen.schedule;
     tellUnusedCosts(
         setup,
         [&](const Setup& other) -> Result<std::uint64_t> {
             STAGEWRIGHT_TRY(auto tried, costsOf(prepared.state, prepared.lists.schedule, other, sources));
-            STAGEWRIGHT_CHECK(putOnCluster(options.cluster, other, *schedule, tried, nullptr));
             return simulatedOutcome(*schedule, tried, chosen.channels);
         },
         schedule->opCount(), schedule->name, session);
@@ -219,6 +194,7 @@ Result<int> runSimulate(const SimulateChoice& options, Session& session)
     STAGEWRIGHT_TRY(auto perturbation, choosePerturbation(setup.perturb, schedule->ranks));
     if (!perturbation.empty()) simulated.configuration.emplace_back("perturb", toText(perturbation));
     if (perturbation.secret) simulated.costs.reset(); // would give it away: the run is one of an unknown machine
+    if (!setup.cluster.empty()) simulated.configuration.emplace_back("cluster", setup.cluster);
     if (!limits.empty()) simulated.configuration.emplace_back("memory_limit", setup.memoryLimit);
     if (!limits.empty()) simulated.configuration.emplace_back("memory_limit_bytes", memoryLimitText(limits));
     const auto facts = factsOf(replicas, SharedBy::Simulation);
@@ -290,9 +266,6 @@ Command command_simulate()
                                   "code 1 if it holds more; waits for one limit are shown separately",
                                   "X|SIZE[,…]"}});
                 addWhatIfOption(verb, options->whatIf);
-                verb.value("--cluster", &options->cluster,
-                           "Links and network cards of a cluster, a device for each rank; for costs with times")
-                    .form(std::string(clusterForm));
                 verb.value("-o,--output", &options->output, "Store it as a run in this file").form("FILE");
                 verb.notes("Examples: stagewright simulate -s zb-h1 -p 4 -m 8 --costs F=1,I=1,W=0.5 --comm 0.1\n"
                            "          stagewright simulate -s mine.csv --costs-from demo.stagewright#3");
