@@ -154,7 +154,10 @@ std::string whyItLoses(const LayoutCandidate& candidate, const LayoutCandidate& 
 
 std::string wordsOf(const StepConstants& constants, const Cluster& cluster)
 {
-    if (!(constants == StepConstants())) return "your own constants";
+    StepConstants plain = constants;
+    plain.measured = {};
+    if (!constants.measured.layers.empty() && plain.layerFloor == 0) plain.layerFloor = StepConstants().layerFloor;
+    if (!(plain == StepConstants())) return "your own constants";
     const bool same = cluster.title.empty() && cluster.device.name == "a100" && cluster.kinds.empty();
     return same ? "constants of Megatron-DeepSpeed, fitted to steps on A100s"
                 : "constants of Megatron-DeepSpeed on A100s, not of these devices: --calibrate fits them to your own "

@@ -322,21 +322,33 @@ CostModel layoutCosts(const Schedule& schedule, const Layout& layout, const Mode
 {
     const auto nanos = [](double seconds) { return std::max<Nanos>(1, std::llround(seconds * 1e9)); };
     CostModel out(schedule.stages, CostSource::Analytic);
+    int number = 0; // of a layer
     for (int k = 0; k < schedule.stages; ++k) {
         Parallelism way = wayOf(layout, k);
         const LayoutStage& stage = layout.stages[static_cast<std::size_t>(k)];
-        const double head = k + 1 == schedule.stages ? headSeconds(model, cluster, way, constants) : 0;
-        double forward = head, input = head, weight = head, kept = 0;
-        for (const KeptActivations each : {KeptActivations::All, KeptActivations::Selective, KeptActivations::Inputs}) {
-            const auto count = static_cast<double>(std::count(stage.layers.begin(), stage.layers.end(), each));
-            if (count == 0) continue;
-            way.kept = each;
-            const LayerFigures layer = layerFigures(model, cluster, way, constants);
-            forward += count * layer.forward;
-            input += count * layer.input;
-            weight += count * layer.weight;
+        const MeasuredRatios& measured = constants.measured;
+        double forward = measured.perOp.forward, input = measured.perOp.input, weight = measured.perOp.weight, kept = 0;
+        const auto add = [&](const PassRatios& ratios, double seconds) {
+            forward += ratios.forward * seconds;
+            input += ratios.input * seconds;
+            weight += ratios.weight * seconds;
+        };
+        const auto addLayers = [&](int number, KeptActivations what, double count) {
+            way.kept = what;
+            const LayerFigures layer = layerFigures(model, cluster, way, constants, number);
+            add({layer.forward, layer.input, layer.weight}, count);
             kept += count * layer.kept;
-        }
+        };
+        if (k == 0) add(measured.embedding, static_cast<double>(way.samples) / way.tensor);
+        if (k + 1 == schedule.stages) add(measured.head, headSeconds(model, cluster, way, constants));
+        if (measured.layers.empty())
+            for (const KeptActivations each :
+                 {KeptActivations::All, KeptActivations::Selective, KeptActivations::Inputs}) {
+                const auto count = std::count(stage.layers.begin(), stage.layers.end(), each);
+                if (count > 0) addLayers(-1, each, static_cast<double>(count));
+            }
+        else
+            for (const KeptActivations each : stage.layers) addLayers(number++, each, 1);
         out.setPasses(k, nanos(forward), nanos(input), nanos(weight));
         StageMemory& memory = out.memory[static_cast<std::size_t>(k)];
         memory.activation = std::llround(kept);

@@ -49,19 +49,25 @@ double rateOf(const Cluster& cluster, const StepConstants& c, int group)
 
 // What one layer takes for one microbatch, in seconds.
 struct LayerTimes {
-    double forward = 0, reduce = 0, scores = 0;
+    double forward = 0, input = 0, weight = 0, reduce = 0;
     double recompute = 0, recomputeReduce = 0;
-    double compute() const { return 3 * forward; }
+    double compute() const { return forward + input + weight; }
     double tensor() const { return 4 * reduce; }
 };
 
-LayerTimes layerOf(const ModelPreset& model, const Cluster& cluster, const Parallelism& way, const StepConstants& c)
+LayerTimes layerOf(const ModelPreset& model, const Cluster& cluster, const Parallelism& way, const StepConstants& c,
+                   int layer = -1)
 {
     const double t = way.tensor, width = widthOf(model, way), s = model.sequence;
     const double rate = cluster.device.flops * c.efficiency;
     LayerTimes out;
-    out.forward = std::max(width * (24.0 * model.hidden + 4 * s) / (t * rate), c.layerFloor) +
-                  keptOf(model, way, KeptActivations::All, false) / (cluster.device.bytesPerSecond * c.memoryShare);
+    const double computed =
+        std::max(width * (24.0 * model.hidden + 4 * s) / (t * rate), c.layerFloor) +
+        keptOf(model, way, KeptActivations::All, false) / (cluster.device.bytesPerSecond * c.memoryShare);
+    const PassRatios& measured = c.measured.of(layer);
+    out.forward = computed * measured.forward;
+    out.input = computed * measured.input;
+    out.weight = computed * measured.weight;
     // all cards of a host serve an all-reduce that leaves it
     const double link = way.tensor <= cluster.perHost ? cluster.within() * c.withinShare
                                                       : perCard(cluster, c) * std::min(cluster.cards, way.tensor);
@@ -70,15 +76,18 @@ LayerTimes layerOf(const ModelPreset& model, const Cluster& cluster, const Paral
         out.recompute = out.forward;
         out.recomputeReduce = 2 * out.reduce;
     } else if (way.kept == KeptActivations::Selective) {
-        out.recompute = 4 * width * s / (t * rate);
+        out.recompute = 4 * width * s / (t * rate) * measured.forward;
         out.recomputeReduce = 0.5 * out.reduce;
     }
     return out;
 }
 
-double headOf(const ModelPreset& model, const Cluster& cluster, const Parallelism& way, const StepConstants& c)
+// What the embedding and the head of a rank take of a microbatch; the fuller one where they are on two ranks.
+double endsOf(const ModelPreset& model, const Cluster& cluster, const Parallelism& way, const StepConstants& c)
 {
-    return 3 * 2 * widthOf(model, way) * model.vocabulary / (way.tensor * cluster.device.flops * c.efficiency);
+    const double head = headSeconds(model, cluster, way, c) * c.measured.head.sum();
+    const double embedding = c.measured.embedding.sum() * way.samples / way.tensor;
+    return way.pipeline > 1 ? std::max(head, embedding) : head + embedding;
 }
 
 } // namespace
@@ -112,9 +121,10 @@ StepParts stepOf(const ModelPreset& model, const Cluster& cluster, const Paralle
     const LayerTimes layer = layerOf(model, cluster, way, constants);
     const double layers = static_cast<double>(model.layers) / way.pipeline; // of a rank
     const double m = way.microbatches, parameters = parametersOf(model, way);
-    const double stage = layers * (layer.compute() + layer.recompute + layer.tensor() + layer.recomputeReduce);
+    const double ops = way.chunks * constants.measured.perOp.sum();
+    const double stage = layers * (layer.compute() + layer.recompute + layer.tensor() + layer.recomputeReduce) + ops;
     StepParts out;
-    out.compute = m * (layers * layer.compute() + headOf(model, cluster, way, constants));
+    out.compute = m * (layers * layer.compute() + ops + endsOf(model, cluster, way, constants));
     out.recompute = m * layers * layer.recompute;
     out.tensor = m * layers * (layer.tensor() + layer.recomputeReduce);
     out.bubble = (way.pipeline - 1) * stage / way.chunks;
@@ -135,13 +145,13 @@ MemoryParts memoryOf(const ModelPreset& model, const Parallelism& way)
 }
 
 LayerFigures layerFigures(const ModelPreset& model, const Cluster& cluster, const Parallelism& way,
-                          const StepConstants& constants)
+                          const StepConstants& constants, int number)
 {
-    const LayerTimes layer = layerOf(model, cluster, way, constants);
+    const LayerTimes layer = layerOf(model, cluster, way, constants, number);
     LayerFigures out;
     out.forward = layer.forward + 2 * layer.reduce;
-    out.input = out.forward + layer.recompute + layer.recomputeReduce;
-    out.weight = layer.forward;
+    out.input = layer.input + 2 * layer.reduce + layer.recompute + layer.recomputeReduce;
+    out.weight = layer.weight;
     out.kept = keptOf(model, way, way.kept, way.sequence);
     out.parameters = 12.0 * model.hidden * model.hidden / way.tensor;
     return out;
@@ -150,7 +160,7 @@ LayerFigures layerFigures(const ModelPreset& model, const Cluster& cluster, cons
 double headSeconds(const ModelPreset& model, const Cluster& cluster, const Parallelism& way,
                    const StepConstants& constants)
 {
-    return headOf(model, cluster, way, constants) / 3;
+    return 2 * widthOf(model, way) * model.vocabulary / (way.tensor * cluster.device.flops * constants.efficiency);
 }
 
 double messageBytes(const ModelPreset& model, const Parallelism& way) { return messageOf(model, way); }

@@ -52,6 +52,25 @@ struct Parallelism {
 };
 std::string toText(const Parallelism& way); // "t4 p16 v6 d1 b1 selective"
 
+// What a run measured: of its layers' passes as ratios to the formulas for one device and the run's samples, so that the
+// formulas carry them to other samples and tensor degrees.
+struct PassRatios {
+    double forward = 1, input = 1, weight = 1;
+    double sum() const { return forward + input + weight; }
+    bool operator==(const PassRatios&) const = default;
+};
+struct MeasuredRatios {
+    std::vector<PassRatios> layers;       // by layer; those beyond count as the mean; empty: none was measured
+    PassRatios mean, head;                // 1 where nothing was measured
+    PassRatios embedding{0, 0, 0};        // no formula has it: seconds of a sample on one device
+    PassRatios perOp{0, 0, 0};            // likewise: seconds of an op beside its layers
+    const PassRatios& of(int layer) const // −1: the mean
+    {
+        return layer >= 0 && layer < static_cast<int>(layers.size()) ? layers[static_cast<std::size_t>(layer)] : mean;
+    }
+    bool operator==(const MeasuredRatios&) const = default;
+};
+
 // Constants of a software on a kind of device. The defaults are fitted to 55 measured steps of Megatron-DeepSpeed on
 // A100s (vTrain, arXiv 2312.12391), the passes of the optimizer set to its reads and writes.
 struct StepConstants {
@@ -62,6 +81,7 @@ struct StepConstants {
     double withinShare = 0.704;   // of the link within a host
     double betweenShare = 0.458;  // of a network card
     double optimizerPasses = 2;   // over 16 bytes a parameter
+    MeasuredRatios measured;      // of a run; not part of a file of constants
     bool operator==(const StepConstants&) const = default;
 };
 
@@ -92,8 +112,8 @@ struct LayerFigures {
     double parameters = 0;                     // of a device
 };
 LayerFigures layerFigures(const ModelPreset& model, const Cluster& cluster, const Parallelism& way,
-                          const StepConstants& constants);
-// A third of what the head takes of a microbatch, forward and backward: in seconds.
+                          const StepConstants& constants, int layer = -1);
+// A third of what the head takes of a microbatch, forward and backward, by the formula: in seconds.
 double headSeconds(const ModelPreset& model, const Cluster& cluster, const Parallelism& way,
                    const StepConstants& constants);
 double messageBytes(const ModelPreset& model, const Parallelism& way);

@@ -182,9 +182,11 @@ Result<WaysAnswer> waysSurvey(const WaysQuestion& question, const Progress& prog
 std::string WaysAnswer::setup() const
 {
     const LayoutQuestion& q = question.layout;
-    return fmt::format("Computed for {} on {}, {} a step{}: {} of {} ways fit {}; {}.", q.model.name, toText(q.cluster),
-                       counted(q.samples, "sample"), question.pinned.empty() ? "" : ", pinned " + question.pinned,
-                       all.fitting, all.candidates.size(), sizeText(q.cluster.memory), wordsOf(q.constants, q.cluster));
+    return fmt::format("Computed for {} on {}, {} a step{}: {} of {} ways fit {}; {}.{}", q.model.name,
+                       toText(q.cluster), counted(q.samples, "sample"),
+                       question.pinned.empty() ? "" : ", pinned " + question.pinned, all.fitting, all.candidates.size(),
+                       sizeText(q.cluster.memory), wordsOf(q.constants, q.cluster),
+                       question.measured.empty() ? "" : " Layers: " + question.measured + ".");
 }
 
 std::string WaysAnswer::sentence() const
@@ -225,9 +227,10 @@ std::string WaysAnswer::text(std::size_t way) const
 
 std::string WaysAnswer::command(std::size_t way) const
 {
-    return fmt::format("stagewright choose --model {} --cluster {} --samples {} --zero {} --pin {} -o costs.json",
+    return fmt::format("stagewright choose --model {} --cluster {} --samples {} --zero {} --pin {}{} -o costs.json",
                        question.model, question.cluster, question.layout.samples, question.layout.zero,
-                       pinsOf(shown[way].way));
+                       pinsOf(shown[way].way),
+                       question.layersFrom.empty() ? "" : " --layers-from " + question.layersFrom);
 }
 
 SurveyTable waysTable(const WaysAnswer& answer)

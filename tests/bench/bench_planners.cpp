@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 
 #include "schedules/planner/problem.h"
+#include "schedules/survey/choose.h"
 
 using namespace stagewright;
 
@@ -25,6 +26,26 @@ void solved(benchmark::State& state, const std::string& problem)
     state.counters["memory"] = benchmark::Counter(static_cast<double>(used.ru_maxrss) * 1024,
                                                   benchmark::Counter::kDefaults, benchmark::Counter::kIs1024);
 }
+
+// A pin on the page Choose: 175 billion parameters on 64 devices asked again, its first ways simulated under every
+// schedule.
+void pinned(benchmark::State& state)
+{
+    LayoutQuestion layout;
+    layout.model = *parseModelShape("gpt3-175b");
+    layout.cluster = *parseCluster("64@a100");
+    layout.samples = 64;
+    if (!pin("t=8,p=8", layout)) return state.SkipWithError("no pin");
+    WaysQuestion question;
+    question.layout = layout;
+    question.tried = static_cast<int>(state.range(0));
+    for (auto _ : state) {
+        const auto answer = waysSurvey(question);
+        if (!answer) return state.SkipWithError(answer.error().message.c_str());
+        benchmark::DoNotOptimize(answer->shown.data());
+    }
+}
+BENCHMARK(pinned)->Arg(0)->Arg(4)->Unit(benchmark::kMillisecond);
 
 void slider(benchmark::State& state)
 {

@@ -204,3 +204,17 @@ expect_err 'absent.json'
 run stagewright explore choose --cluster cluster.json --model gpt3-13b --samples 64 --tried 0
 expect_code 0
 expect_out 'on 16 × NVIDIA H100'
+
+# layers as a run measured them: what is measured and what is not; other models are refused
+run stagewright choose --layers-from runs.stagewright#1 --cluster here.json:hosts=2 --samples 16 --top 2 --json
+expect_code 0
+expect_json 'your model' model
+expect_out 'measured in run 1f1b .*4 layers, embedding and loss'
+run stagewright choose --layers-from runs.stagewright#1 --model layers=8,hidden=64,heads=4,seq=32,vocab=256 --cluster 2@a100 --samples 8 --top 1
+expect_code 0
+expect_out 'layers 4 to 7 count as the mean; analytic: all-reduces'
+refused 'its layers have hidden=64,heads=4,seq=32,vocab=256, the model hidden=5120' choose --layers-from runs.stagewright#1 --model gpt3-13b
+run stagewright choose --layers-from here.stagewright#1
+expect_code 2
+expect_err '--layers-from: run .*model is unknown|the model is unknown|its model is unknown'
+refused '--calibrate excludes --layers-from' choose --layers-from runs.stagewright#1 --calibrate table.csv

@@ -3,7 +3,10 @@
 
 #include <QTest>
 
+#include "schedules/layout/layout.h"
+#include "schedules/library/registry.h"
 #include "traces/fit/measured_layers.h"
+#include "traces/fit/measured_step.h"
 
 using namespace stagewright;
 
@@ -108,6 +111,63 @@ private slots:
                  std::string("run zb-h1: the forward of layer 2 is unknown"));
         QCOMPARE(refused([](CostModel& costs) { costs.layers[5] = part(Part::Head, 1, 0, 0); }),
                  std::string("run zb-h1: the backward of layer 4 is unknown"));
+    }
+
+    // At the run's own microbatch a stage takes the sum of its measured layers, on any device; others follow the formulas.
+    void constantsHaveTheLayersOfARun()
+    {
+        Run run = measuredRun();
+        run.configuration.insert(run.configuration.end(),
+                                 {{"model", "layers=3,hidden=64,heads=4,seq=32"}, {"microbatch_size", "2"}});
+        const auto model = trainedModelOf(run);
+        QVERIFY(model.has_value());
+        QCOMPARE(model->vocabulary, 256);
+        for (const char* name : {"2@a100", "2@h100"}) {
+            const Cluster cluster = *parseCluster(name);
+            const auto made = measuredConstants(run, *model, cluster, {});
+            QVERIFY2(made.has_value(), made ? "" : made.error().message.c_str());
+            const StepConstants& constants = made->constants;
+            QCOMPARE(constants.layerFloor, 0.0);
+            QVERIFY(made->words.find("3 layers, embedding and loss") != std::string::npos);
+            QVERIFY(made->words.find("analytic: all-reduces") != std::string::npos);
+            const Schedule schedule = *makeSchedule("zb-h1", {2, 4, 1});
+            const auto costsOf = [&](int samples, int tensor) {
+                Layout layout;
+                layout.ranks = 2;
+                layout.microbatches = 4;
+                layout.samples = samples;
+                for (int stage = 0; stage < 2; ++stage) {
+                    LayoutStage& one = layout.stages.emplace_back();
+                    one.tensor = tensor;
+                    one.layers.assign(stage == 0 ? 1U : 2U, KeptActivations::All);
+                    for (int device = 0; device < tensor; ++device) one.devices.push_back(stage * tensor + device);
+                }
+                return layoutCosts(schedule, layout, *model, cluster, constants);
+            };
+            const CostModel costs = costsOf(2, 1);
+            for (const OpKind kind : {OpKind::Forward, OpKind::InputGrad, OpKind::WeightGrad})
+                for (const int stage : {0, 1})
+                    QVERIFY(std::llabs(costs.duration(kind, stage, -1) - run.costs->duration(kind, stage, -1)) <= 1);
+            // without the 5 of each op twice as long with twice as many samples
+            const CostModel twice = costsOf(4, 1);
+            QVERIFY(std::llabs(twice.duration(OpKind::Forward, 1, -1) - (2 * 550 + 5)) <= 2);
+            // the closed form has their mean
+            Parallelism way;
+            way.samples = 2;
+            QVERIFY(std::abs(stepOf(*model, cluster, way, constants).compute * 1e9 -
+                             (18 + 30 + 330 + 630 + 930 + 180)) < 2);
+        }
+        ModelPreset longer = *model;
+        longer.layers = 5;
+        const auto more = measuredConstants(run, longer, *parseCluster("2@a100"), {});
+        QVERIFY(more->words.find("layers 3 to 4 count as the mean") != std::string::npos);
+        QVERIFY(more->constants.measured.of(4) == more->constants.measured.mean);
+        longer.hidden = 128;
+        const auto other = measuredConstants(run, longer, *parseCluster("2@a100"), {});
+        QVERIFY(!other.has_value());
+        QVERIFY(other.error().message.find("the model hidden=128") != std::string::npos);
+        run.configuration.pop_back();
+        QVERIFY(!measuredConstants(run, *model, *parseCluster("2@a100"), {}).has_value());
     }
 };
 

@@ -509,6 +509,16 @@ private slots:
         QVERIFY(page->time()->plot().nothing.find("cluster: unknown device 'b900'") != std::string::npos);
         QVERIFY(!page->pinButton()->isEnabled());
 
+        // layers of a run: none is shown; one that is not there
+        page->setField("cluster", QStringLiteral("8@a100"));
+        QTest::mouseClick(page->measuredButton(), Qt::LeftButton);
+        QVERIFY(page->question()->layersFrom.empty());
+        page->setField("layers-from", QStringLiteral("nowhere"));
+        QVERIFY(settle(window));
+        QVERIFY(page->answer() == nullptr);
+        QVERIFY(page->time()->plot().nothing.find("'nowhere' does not name a run") != std::string::npos);
+        page->setField("layers-from", {});
+
         // the pipeline of a way as a run, and the picture
         page->setField("cluster", QStringLiteral("8@a100"));
         page->setField("pin", QStringLiteral("p=4"));

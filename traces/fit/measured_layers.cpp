@@ -5,9 +5,11 @@
 
 #include <fmt/format.h>
 
+#include "schedules/base/quantity.h"
 #include "schedules/base/text.h"
 #include "schedules/model/layer_costs.h"
 #include "traces/fit/fit_costs.h"
+#include "traces/fit/measured_step.h"
 #include "traces/run/run_facts.h"
 
 namespace stagewright {
@@ -116,6 +118,65 @@ Result<MeasuredLayers> measuredLayersOf(const Run& run)
         out.unknown.push_back("the layers of its stages: the sums are not compared with the stages' ops");
     out.problem.origin = fmt::format("{} measured layers of run {}", out.problem.layers.size(), run.info.name);
     return out;
+}
+
+Result<MeasuredConstants> measuredConstants(const Run& run, const ModelPreset& model, const Cluster& cluster,
+                                            StepConstants constants)
+{
+    const auto no = [&](std::string why, std::string remedy) {
+        return fail(ErrorCode::Usage, fmt::format("run {}: {}", run.info.name, why), std::move(remedy));
+    };
+    STAGEWRIGHT_TRY(const auto own, trainedModelOf(run));
+    const auto shape = [](const ModelPreset& one) {
+        return fmt::format("hidden={},heads={},seq={},vocab={}", one.hidden, one.heads, one.sequence, one.vocabulary);
+    };
+    if (shape(own) != shape(model))
+        return no(fmt::format("its layers have {}, the model {}", shape(own), shape(model)),
+                  "choose for the run's model, with any number of layers");
+    Parallelism way; // as it was measured
+    if (!readNumber(configured(run, "microbatch_size"), way.samples) || way.samples < 1)
+        return no("its microbatches have no one size", "record one whose replicas are alike");
+    STAGEWRIGHT_TRY(const auto measured, measuredLayersOf(run));
+    const PartitionProblem& problem = measured.problem;
+    constexpr double nano = 1e-9;
+    double least = INFINITY;
+    for (const ModelLayer& layer : problem.layers)
+        if (layer.kind == ModelLayer::Kind::Block) least = std::min(least, nano * static_cast<double>(layer.forward));
+    const bool floorless = least < constants.layerFloor; // the floor is another machine's
+    if (floorless) constants.layerFloor = 0;
+    constants.measured = {};
+    const auto secondsOf = [](const ModelLayer& layer, double over) {
+        const double unit = nano / over;
+        return PassRatios{static_cast<double>(layer.forward) * unit, static_cast<double>(layer.input) * unit,
+                          static_cast<double>(layer.weight) * unit};
+    };
+    const double block = layerFigures(model, cluster, way, constants).forward;
+    const double head = headSeconds(model, cluster, way, constants);
+    MeasuredRatios& out = constants.measured;
+    PassRatios sum{0, 0, 0};
+    for (const ModelLayer& layer : problem.layers) {
+        if (layer.kind == ModelLayer::Kind::Embedding) out.embedding = secondsOf(layer, way.samples);
+        if (layer.kind == ModelLayer::Kind::Loss) out.head = secondsOf(layer, head);
+        if (layer.kind != ModelLayer::Kind::Block || static_cast<int>(out.layers.size()) == model.layers) continue;
+        const PassRatios& one = out.layers.emplace_back(secondsOf(layer, block));
+        sum = {sum.forward + one.forward, sum.input + one.input, sum.weight + one.weight};
+    }
+    if (out.layers.empty()) return no("it has no layers", "record one");
+    const auto count = static_cast<double>(out.layers.size());
+    out.mean = {sum.forward / count, sum.input / count, sum.weight / count};
+    out.perOp = secondsOf(problem.perOp, 1);
+    const auto times = [](double ratio) { return fmt::format("{:.3g}×", ratio); };
+    std::string words = fmt::format(
+        "measured in run {} ({} a microbatch, one device): {}, embedding and loss; F, I, W of a layer take {}, {}, {} "
+        "what the formulas say, and so for other microbatches and t",
+        run.info.name, counted(way.samples, "sample"), counted(static_cast<long long>(out.layers.size()), "layer"),
+        times(out.mean.forward), times(out.mean.input), times(out.mean.weight));
+    if (model.layers > static_cast<int>(out.layers.size()))
+        words += fmt::format("; layers {} to {} count as the mean", out.layers.size(), model.layers - 1);
+    words += "; analytic: all-reduces, messages, gradients, optimizer, memory";
+    if (floorless) words += "; the constants' floor of a layer is left out, as measured layers are below it";
+    for (const std::string& one : measured.unknown) words += "; unknown: " + one;
+    return MeasuredConstants{std::move(constants), std::move(words)};
 }
 
 } // namespace stagewright

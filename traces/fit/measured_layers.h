@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "schedules/layout/parallelism.h"
 #include "schedules/layout/partition.h"
 #include "traces/run/run.h"
 
@@ -18,5 +19,14 @@ struct MeasuredLayers {
 };
 // Usage says why there are none: the run does not have times of its layers, or a layer has no forward or no backward.
 Result<MeasuredLayers> measuredLayersOf(const Run& run);
+
+// Constants that have the ratios of a run's layers to the formulas, for the run's model with any number of layers, and in
+// words which layers are measured and what stays analytic. Usage: the run has no layers, or is of another model.
+struct MeasuredConstants {
+    StepConstants constants;
+    std::string words;
+};
+Result<MeasuredConstants> measuredConstants(const Run& run, const ModelPreset& model, const Cluster& cluster,
+                                            StepConstants constants);
 
 } // namespace stagewright

@@ -13,6 +13,15 @@
 
 namespace stagewright {
 
+Result<ModelPreset> trainedModelOf(const Run& run)
+{
+    std::string shape = configured(run, "model");
+    if (shape.find("vocab=") == std::string::npos) shape += ",vocab=256"; // bytes
+    auto model = parseModelShape(shape);
+    if (!model) return fail(ErrorCode::Usage, fmt::format("run {}: its model is unknown", run.info.name), "record one");
+    return model;
+}
+
 Result<MeasuredStep> measuredStepOf(const Run& run)
 {
     const auto no = [&](std::string why) {
@@ -23,9 +32,7 @@ Result<MeasuredStep> measuredStepOf(const Run& run)
     const std::string schedule = configured(run, "schedule");
     if (std::find(ofThisLength.begin(), ofThisLength.end(), schedule) == ofThisLength.end())
         return no(fmt::format("its schedule is {}", schedule.empty() ? "unknown" : schedule));
-    std::string shape = configured(run, "model");
-    if (shape.find("vocab=") == std::string::npos) shape += ",vocab=256"; // bytes
-    auto model = parseModelShape(shape);
+    const auto model = trainedModelOf(run);
     if (!model) return no("its model is unknown");
     MeasuredStep out;
     out.model = *model;

@@ -9,6 +9,9 @@
 
 namespace stagewright {
 
+// The shape of the model that a run trained. Usage: it does not say so.
+Result<ModelPreset> trainedModelOf(const Run& run);
+
 // Median step of the measured steps, with the run's model and division. Usage says why a run is not such a row: it is
 // simulated or imported, is not of 1F1B's length (the closed form is that of 1F1B, plain or interleaved, and of GPipe),
 // or does not say its model.

@@ -39,6 +39,7 @@ public:
     QTableView* table() { return m_table; }
     QPushButton* pinButton() { return m_pin; }
     QPushButton* freeButton() { return m_free; }
+    QPushButton* measuredButton() { return m_measured; }
     QString said() const;    // of the chosen way
     QString command() const; // that asks for it
     Plot plot() const;       // as it is shown
@@ -48,6 +49,7 @@ public:
 signals:
     void questionChanged();
     void openAsked(int way); // on the timeline
+    void measuredAsked();    // the layers of the run that is shown
 
 protected:
     void hideEvent(QHideEvent* event) override;
@@ -59,6 +61,8 @@ private:
 
     QWidget* m_form;
     std::vector<SurveyControl> m_fields;
+    SurveyControl m_layersFrom; // a recorded run, FILE#RUN
+    QPushButton* m_measured;
     PlotWidget* m_time;
     PlotWidget* m_memory;
     PlotWidget* m_degrees;

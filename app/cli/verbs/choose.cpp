@@ -6,6 +6,7 @@
 #include "app/cli/command.h"
 #include "app/cli/options/cluster_option.h"
 #include "app/cli/options/files.h"
+#include "app/cli/options/run_access.h"
 #include "app/cli/progress_line.h"
 #include "app/cli/session.h"
 #include "app/cli/text/json.h"
@@ -19,6 +20,7 @@
 #include "schedules/library/registry.h"
 #include "schedules/text/cost_json.h"
 #include "schedules/text/megatron.h"
+#include "traces/fit/measured_layers.h"
 #include "traces/fit/measured_step.h"
 #include "traces/format/atomic_file.h"
 #include "traces/store/run_file.h"
@@ -27,8 +29,10 @@ namespace stagewright {
 
 namespace {
 
+constexpr const char* usualModel = "gpt3-175b";
+
 struct LayoutChoice {
-    std::string model = "gpt3-175b";
+    std::string model; // empty: the run's of layersFrom, else usualModel
     std::string cluster = "64@a100";
     int samples = 64;
     int zero = 1;
@@ -37,12 +41,25 @@ struct LayoutChoice {
     int simulated = 10;
     std::string constants, table, output;
     std::string layout, savedLayout;
+    std::string layersFrom; // FILE#RUN
 };
 
-Result<LayoutQuestion> questionOf(const LayoutChoice& options)
+// What of a question's layers a run measured, in words; empty: nothing.
+struct AskedLayout {
+    LayoutQuestion question;
+    std::string measured;
+};
+
+Result<AskedLayout> questionOf(const LayoutChoice& options)
 {
     LayoutQuestion question;
-    auto model = parseModelShape(options.model);
+    std::optional<StoredRun> stored;
+    if (!options.layersFrom.empty()) {
+        STAGEWRIGHT_TRY(stored, readRun(parseRunReference(options.layersFrom)));
+    }
+    auto model = !options.model.empty() ? parseModelShape(options.model)
+                 : stored               ? trainedModelOf(stored->run)
+                                        : parseModelShape(usualModel);
     if (!model) return tl::unexpected(std::move(model.error()).with("--model"));
     STAGEWRIGHT_TRY(question.cluster, clusterOf(options.cluster));
     question.model = *model;
@@ -56,7 +73,11 @@ Result<LayoutQuestion> questionOf(const LayoutChoice& options)
         if (!constants) return tl::unexpected(std::move(constants.error()).with(options.constants));
         question.constants = *constants;
     }
-    return question;
+    if (!stored) return AskedLayout{question, {}};
+    auto measured = measuredConstants(stored->run, question.model, question.cluster, question.constants);
+    if (!measured) return tl::unexpected(std::move(measured.error()).with("--layers-from"));
+    question.constants = std::move(measured->constants);
+    return AskedLayout{question, std::move(measured->words)};
 }
 
 std::string secondsText(double seconds) { return formatDuration(static_cast<Nanos>(std::llround(seconds * 1e9))); }
@@ -257,8 +278,9 @@ std::optional<std::pair<Parallelism, LayoutStep>> bestOfEqualStages(LayoutQuesti
 }
 
 // What one layout takes, by stage and as a whole.
-Result<int> runLayout(const LayoutChoice& options, const LayoutQuestion& question, Session& session)
+Result<int> runLayout(const LayoutChoice& options, const AskedLayout& asked, Session& session)
 {
+    const LayoutQuestion& question = asked.question;
     STAGEWRIGHT_TRY(const auto layout, givenLayout(options, question));
     auto possible = checkLayout(layout, question.model, question.cluster);
     if (!possible) return tl::unexpected(std::move(possible.error()).with("--layout"));
@@ -340,6 +362,7 @@ Result<int> runLayout(const LayoutChoice& options, const LayoutQuestion& questio
                                                     {"first_stage_less_layers", titan->firstLess},
                                                     {"last_stage_less_layers", titan->lastLess}}
                                              : Json(nullptr)},
+                        {"measured", asked.measured.empty() ? Json(nullptr) : Json(asked.measured)},
                         {"schedule", step->schedule},
                         {"step_s", step->seconds},
                         {"fits", step->fits},
@@ -351,6 +374,7 @@ Result<int> runLayout(const LayoutChoice& options, const LayoutQuestion& questio
                         {"boundaries", std::move(boundaries)},
                         {"ranks", std::move(ranks)}});
     session.out(table.text(session.colourOut()) + "\n" + memory.text(session.colourOut()));
+    if (!asked.measured.empty()) session.out("\nlayers: " + asked.measured + "\n");
     if (!boundaryText.empty()) session.out("\n" + boundaryText);
     session.out(fmt::format("\nsimulated with {}: {} a step, {} of it for gradients and optimizer\nMegatron-LM: "
                             "--pipeline-model-parallel-layout '{}'\nTorchTitan: {}\n",
@@ -372,9 +396,10 @@ Result<int> runLayout(const LayoutChoice& options, const LayoutQuestion& questio
 
 Result<int> runChoose(const LayoutChoice& options, Session& session)
 {
-    STAGEWRIGHT_TRY(const auto question, questionOf(options));
+    STAGEWRIGHT_TRY(const auto asked, questionOf(options));
+    const LayoutQuestion& question = asked.question;
     if (!options.table.empty()) return runCalibration(options, question, session);
-    if (!options.layout.empty()) return runLayout(options, question, session);
+    if (!options.layout.empty()) return runLayout(options, asked, session);
     STAGEWRIGHT_TRY(const auto answer, chooseLayout(question));
     std::vector<LayoutCandidate> shown(
         answer.candidates.begin(),
@@ -396,6 +421,7 @@ Result<int> runChoose(const LayoutChoice& options, Session& session)
         session.answer({{"model", std::string(question.model.name)},
                         {"cluster", ownJson(toJson(question.cluster))},
                         {"constants", wordsOf(question.constants, question.cluster)},
+                        {"measured", asked.measured.empty() ? Json(nullptr) : Json(asked.measured)},
                         {"devices", question.cluster.devices},
                         {"memory_bytes", question.cluster.memory},
                         {"candidates", answer.candidates.size()},
@@ -407,6 +433,7 @@ Result<int> runChoose(const LayoutChoice& options, Session& session)
                             toText(question.cluster), counted(question.samples, "sample"), answer.fitting,
                             answer.candidates.size(), sizeText(question.cluster.memory)));
     session.out(wordsOf(question.constants, question.cluster) + "\n");
+    if (!asked.measured.empty()) session.out("layers: " + asked.measured + "\n");
     session.out(tableOf(shown, simulated, session.colourOut()));
     if (!best.fits) {
         session.unmet(missing(best, question.cluster.memory));
@@ -443,7 +470,8 @@ Command command_choose()
         [](OptionSet& verb) -> Runner {
             auto options = std::make_shared<LayoutChoice>();
             verb.value("--model", &options->model,
-                       "The model: a preset of 'stagewright devices --presets', or its sizes [gpt3-175b]")
+                       "The model: a preset of 'stagewright devices --presets', or its sizes [gpt3-175b; the run's of "
+                       "--layers-from]")
                 .form("NAME|layers=L,hidden=H,heads=A[,seq=S,vocab=V]");
             verb.value("--cluster", &options->cluster,
                        "Devices and their kind; :per-host=8, :memory=80GB, :within=300GB/s, :between=25GB/s of a "
@@ -470,6 +498,11 @@ Command command_choose()
                 .form("TABLE.csv");
             verb.value("--constants", &options->constants, "Constants that --calibrate wrote [of A100s]")
                 .form("FILE.json");
+            verb.value(
+                    "--layers-from", &options->layersFrom,
+                    "Layers as this recorded run measured them; other microbatches and tensor degrees by the formulas")
+                .form("FILE#RUN")
+                .excludes("--calibrate");
             verb.value("--layout", &options->layout,
                        "Only this: what a layout takes, by stage; a file of --save-layout, or Megatron-LM's text with "
                        "--pin p=,t=,b=")

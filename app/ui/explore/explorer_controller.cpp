@@ -7,6 +7,7 @@
 #include <QFileInfo>
 #include <QPushButton>
 #include <QSettings>
+#include <fmt/format.h>
 
 #include "app/ui/workspace/actions.h"
 #include "app/ui/workspace/banner.h"
@@ -17,6 +18,8 @@
 #include "schedules/layout/layout.h"
 #include "schedules/library/registry.h"
 #include "schedules/survey/memory.h"
+#include "traces/fit/measured_layers.h"
+#include "traces/fit/measured_step.h"
 #include "traces/format/atomic_file.h"
 #include "traces/plot/plot_files.h"
 #include "traces/run/simulated_run.h"
@@ -62,6 +65,34 @@ std::vector<ActionEntry> ExplorerController::actionTable()
              {.at = 30, .checkable = true}),
     };
 }
+
+namespace {
+
+// A question with the layers of the run that it names. Reads the run's file.
+Result<WaysQuestion> withMeasuredLayers(WaysQuestion question)
+{
+    if (question.layersFrom.empty()) return question;
+    const auto at = question.layersFrom.rfind('#');
+    const auto id = at == std::string::npos ? std::nullopt : wholeOf<std::int64_t>(question.layersFrom.substr(at + 1));
+    if (!id)
+        return fail(ErrorCode::Usage, fmt::format("'{}' does not name a run", question.layersFrom),
+                    "write FILE.stagewright#RUN, such as demo.stagewright#3");
+    STAGEWRIGHT_TRY(const auto file, RunFile::open(question.layersFrom.substr(0, at), OpenMode::Read));
+    STAGEWRIGHT_TRY(const Run run, file->read(*id));
+    LayoutQuestion& layout = question.layout;
+    STAGEWRIGHT_TRY(auto measured, measuredConstants(run, layout.model, layout.cluster, layout.constants));
+    layout.constants = std::move(measured.constants);
+    question.measured = std::move(measured.words);
+    return question;
+}
+
+Result<WaysAnswer> waysOf(WaysQuestion asked, const Progress& progress = {})
+{
+    STAGEWRIGHT_TRY(const auto question, withMeasuredLayers(std::move(asked)));
+    return waysSurvey(question, progress);
+}
+
+} // namespace
 
 ExplorerController::ExplorerController(Workspace& workspace)
     : Feature(workspace), m_view(new ExploreView(workspace.window())), m_sweep(workspace.jobs()),
@@ -111,6 +142,7 @@ ExplorerController::ExplorerController(Workspace& workspace)
         if (auto done = writePicture(plot, path); !done) m_workspace.banner()->showError(QString(), done.error());
     });
     connect(m_view->ways(), &ChooseView::openAsked, this, &ExplorerController::saveWay);
+    connect(m_view->ways(), &ChooseView::measuredAsked, this, &ExplorerController::takeLayers);
     connect(m_view->planner(), &PlannerView::questionChanged, this, &ExplorerController::askProblem);
     connect(m_view->planner(), &PlannerView::openAsked, this, &ExplorerController::openProblem);
     connect(m_view->planner(), &PlannerView::layoutAsked, this, [this] {
@@ -243,19 +275,34 @@ void ExplorerController::askWays()
     m_view->setWork(u"computing…"_s, true);
     auto closed = *question;
     closed.tried = 0;
-    m_waysJob.start([closed] { return waysSurvey(closed); },
-                    [this, page, question = *question](Result<WaysAnswer> answer) {
+    m_waysJob.start([closed] { return waysOf(closed); },
+                    [this, page, tried = question->tried](Result<WaysAnswer> answer) {
                         if (!answer) {
                             m_view->setWork({}, false);
                             return page->setError(u"%1; %2"_s.arg(QString::fromStdString(answer.error().message),
                                                                   QString::fromStdString(answer.error().remedy)));
                         }
                         m_view->setWork(u"%1 ways"_s.arg(answer->all.candidates.size()), false);
-                        const bool simulates = question.tried > 0 && answer->fits();
+                        const bool simulates = tried > 0 && answer->fits();
+                        WaysQuestion question = answer->question;
+                        question.tried = tried;
                         page->setAnswer(std::make_shared<const WaysAnswer>(std::move(*answer)));
                         if (simulates) simulateWays(question);
                     },
                     &m_pool);
+}
+
+void ExplorerController::takeLayers()
+{
+    const RunRef ref = m_workspace.shown().ref();
+    if (!ref.valid())
+        return m_workspace.banner()->showNote(u"No run is shown: record one, or open its file, and show it"_s);
+    const auto model = trainedModelOf(*m_workspace.shown().view()->run);
+    if (!model) return m_workspace.banner()->showError(QString(), model.error());
+    ChooseView* page = m_view->ways();
+    page->setField("sizes", qtText(fmt::format("layers={},hidden={},heads={},seq={},vocab={}", model->layers,
+                                               model->hidden, model->heads, model->sequence, model->vocabulary)));
+    page->setField("layers-from", u"%1#%2"_s.arg(ref.file).arg(ref.id));
 }
 
 void ExplorerController::simulateWays(const WaysQuestion& question)

@@ -53,8 +53,9 @@ private:
     void ask();
     void askSurvey();
     void askState();
-    void askMixed(); // its topic Uneven ranks
-    void askWays();  // of the page Choose: in closed form, then simulated
+    void askMixed();   // its topic Uneven ranks
+    void askWays();    // of the page Choose: in closed form, then simulated
+    void takeLayers(); // of the shown run, for Choose
     void simulateWays(const WaysQuestion& question);
     void saveWay(int way);
     void askProblem(); // of the page Planners, at once
