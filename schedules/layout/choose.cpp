@@ -25,6 +25,19 @@ std::vector<int> divisorsOf(int number, int most)
 
 bool allows(int pinned, int value) { return pinned == 0 || pinned == value; }
 
+// What replicas share, and whether sequences are cut; least first, so that of ways as fast as each other it is the first.
+void addShared(const LayoutQuestion& q, Parallelism way, std::vector<Parallelism>& out)
+{
+    const bool any = q.zero < 0, usual = way.kept == KeptActivations::Selective;
+    const int most = any && way.replicas > 1 ? 2 : any ? 0 : q.zero;
+    for (way.zero = any ? 0 : q.zero; way.zero <= most; ++way.zero)
+        for (const bool sequence : {false, true}) {
+            if (q.sequence ? sequence != *q.sequence : any ? sequence && way.tensor == 1 : sequence != usual) continue;
+            way.sequence = sequence;
+            out.push_back(way);
+        }
+}
+
 void addWays(const LayoutQuestion& q, Parallelism way, std::vector<Parallelism>& out)
 {
     const int perReplica = q.samples / way.replicas;
@@ -40,8 +53,7 @@ void addWays(const LayoutQuestion& q, Parallelism way, std::vector<Parallelism>&
                  {KeptActivations::All, KeptActivations::Selective, KeptActivations::Inputs}) {
                 if (q.kept && *q.kept != kept) continue;
                 way.kept = kept;
-                way.sequence = kept == KeptActivations::Selective;
-                out.push_back(way);
+                addShared(q, way, out);
             }
         }
     }
@@ -51,7 +63,9 @@ std::vector<Parallelism> waysOf(const LayoutQuestion& q)
 {
     std::vector<Parallelism> out;
     for (const int tensor : divisorsOf(q.model.heads, mostTensor)) {
-        if (q.model.hidden % tensor != 0 || !allows(q.tensor, tensor)) continue;
+        if (q.model.hidden % tensor != 0 || (q.model.keyHeads > 0 && q.model.keyHeads % tensor != 0) ||
+            !allows(q.tensor, tensor))
+            continue;
         for (const int pipeline : divisorsOf(q.model.layers, q.model.layers)) {
             if (!allows(q.pipeline, pipeline) || q.cluster.devices % (tensor * pipeline) != 0) continue;
             const int replicas = q.cluster.devices / (tensor * pipeline);
@@ -60,7 +74,6 @@ std::vector<Parallelism> waysOf(const LayoutQuestion& q)
             way.tensor = tensor;
             way.pipeline = pipeline;
             way.replicas = replicas;
-            way.zero = q.zero;
             addWays(q, way, out);
         }
     }
@@ -81,18 +94,53 @@ Result<void> pin(std::string_view text, LayoutQuestion& question)
                      : key == "b" ? &question.microbatch
                                   : nullptr;
         if (place != nullptr && readNumber(value, *place) && *place >= 1) continue;
+        if (key == "sp" && (value == "yes" || value == "no")) {
+            question.sequence = value == "yes";
+            continue;
+        }
         if (key == "recompute") question.kept = keptNamed(value);
         if (key != "recompute" || !question.kept)
             return fail(ErrorCode::Usage, fmt::format("'{}' can't be pinned", item),
-                        "write t=8,p=4,v=2,d=2,b=1 or recompute=none|selective|full");
+                        "write t=8,p=4,v=2,d=2,b=1, recompute=none|selective|full or sp=yes|no");
     }
     return {};
 }
 
 std::string pinsOf(const Parallelism& way)
 {
-    return fmt::format("t={},p={},v={},d={},b={},recompute={}", way.tensor, way.pipeline, way.chunks, way.replicas,
-                       way.samples, toText(way.kept));
+    const bool usual = way.sequence == (way.kept == KeptActivations::Selective);
+    return fmt::format("t={},p={},v={},d={},b={},recompute={}{}", way.tensor, way.pipeline, way.chunks, way.replicas,
+                       way.samples, toText(way.kept),
+                       usual          ? ""
+                       : way.sequence ? ",sp=yes"
+                                      : ",sp=no");
+}
+
+std::string toText(const LayoutQuestion& question, const Parallelism& way)
+{
+    if (question.zero >= 0) return toText(way);
+    return fmt::format("{} z{}{}", toText(way), way.zero, way.sequence ? " sp" : "");
+}
+
+std::string trainingCommand(const ModelPreset& model, const Parallelism& way, std::string_view schedule,
+                            std::string& whyNot)
+{
+    const char* cant = way.kept == KeptActivations::Selective   ? "selective recomputation"
+                       : model.keyShare() != 1 || model.ffn > 0 ? "kv and ffn of one's own"
+                       : model.experts > 1                      ? "experts"
+                                                                : "";
+    const std::string what = way.tensor > 1 ? fmt::format("t = {}", way.tensor) : cant;
+    whyNot = what.empty() ? "" : what + " can't be trained here";
+    if (!whyNot.empty()) return {};
+    std::string out = fmt::format("stagewright record -s {} -p {} -m {}", schedule, way.pipeline, way.microbatches);
+    if (way.chunks > 1) out += fmt::format(" --chunks {}", way.chunks);
+    if (way.replicas > 1) {
+        constexpr std::string_view shared[] = {"none", "optimizer", "gradients"};
+        out += fmt::format(" --replicas {} --shard {}", way.replicas, shared[std::clamp(way.zero, 0, 2)]);
+    }
+    if (way.kept == KeptActivations::Inputs) out += " --recompute all";
+    return out + fmt::format(" --microbatch-size {} --model layers={},hidden={},heads={},seq={},vocab={}", way.samples,
+                             model.layers, model.hidden, model.heads, model.sequence, model.vocabulary);
 }
 
 std::vector<std::optional<LayoutStep>> simulateWays(const LayoutQuestion& question,

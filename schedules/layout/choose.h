@@ -18,11 +18,12 @@ struct LayoutQuestion {
     ModelPreset model;
     Cluster cluster;
     int samples = 1; // of a step
-    int zero = 1;
+    int zero = 1;    // −1: each of 0 to 2, and sequence parallelism or not
     StepConstants constants;
     // What is pinned; 0 and none: free.
     int tensor = 0, pipeline = 0, chunks = 0, replicas = 0, microbatch = 0;
     std::optional<KeptActivations> kept;
+    std::optional<bool> sequence;
 };
 
 struct LayoutCandidate {
@@ -38,7 +39,7 @@ struct LayoutAnswer {
     std::span<const LayoutCandidate> good() const { return {candidates.data(), fitting}; }
 };
 
-// Pins what "t=8,p=4,recompute=full" names; Usage: what can't be pinned.
+// Pins what "t=8,p=4,recompute=full,sp=yes" names; Usage: what can't be pinned.
 Result<void> pin(std::string_view text, LayoutQuestion& question);
 std::string pinsOf(const Parallelism& way); // "t=8,p=4,v=2,d=2,b=1,recompute=full"
 
@@ -55,6 +56,13 @@ simulateWays(const LayoutQuestion& question, std::span<const LayoutCandidate> wa
 
 // Whose constants they are, and what to do where that is another device: "constants of Megatron-DeepSpeed on A100s; …".
 std::string wordsOf(const StepConstants& constants, const Cluster& cluster);
+
+// A way in a question's answer: what replicas share and sequence parallelism only where they are free.
+std::string toText(const LayoutQuestion& question, const Parallelism& way);
+
+// The command that trains it here under a schedule; "": it can't, with the reason in whyNot.
+std::string trainingCommand(const ModelPreset& model, const Parallelism& way, std::string_view schedule,
+                            std::string& whyNot);
 
 // Megatron-LM's arguments of a way.
 std::string megatronArguments(const ModelPreset& model, const Parallelism& way);

@@ -323,6 +323,9 @@ Result<ModelPreset> parseModelShape(std::string_view text)
         {"heads", &ModelPreset::heads},
         {"seq", &ModelPreset::sequence},
         {"vocab", &ModelPreset::vocabulary},
+        {"kv", &ModelPreset::keyHeads},
+        {"ffn", &ModelPreset::ffn},
+        {"experts", &ModelPreset::experts},
     });
     for (const std::string_view item : itemsOf(text)) {
         const auto [key, value] = keyValueOf(item);
@@ -330,14 +333,20 @@ Result<ModelPreset> parseModelShape(std::string_view text)
             std::find_if(places.begin(), places.end(), [&](const auto& one) { return one.first == key; });
         int number = 0;
         if (place == places.end() || !readNumber(value.value_or(""), number) || number < 1 || number > 1 << 24)
-            return fail(ErrorCode::Usage, fmt::format("'{}' is not a size of a model", item),
-                        "write layers=96,hidden=12288,heads=96, and seq=2048 or vocab=50304 where they differ");
+            return fail(
+                ErrorCode::Usage, fmt::format("'{}' is not a size of a model", item),
+                "write layers=96,hidden=12288,heads=96, and seq=2048, vocab=50304, kv=8, ffn=28672 or experts=8 "
+                "where they differ");
         model.*place->second = number;
     }
     for (const auto& [key, place] : places)
-        if (model.*place == 0) return fail(ErrorCode::Usage, fmt::format("the model's {} is missing", key), "add it");
+        if (model.*place == 0 && place != &ModelPreset::keyHeads && place != &ModelPreset::ffn)
+            return fail(ErrorCode::Usage, fmt::format("the model's {} is missing", key), "add it");
     if (model.hidden % model.heads != 0)
         return fail(ErrorCode::Usage, fmt::format("hidden={} is not a multiple of heads={}", model.hidden, model.heads),
+                    "choose others");
+    if (model.keyHeads > 0 && model.heads % model.keyHeads != 0)
+        return fail(ErrorCode::Usage, fmt::format("heads={} is not a multiple of kv={}", model.heads, model.keyHeads),
                     "choose others");
     return model;
 }

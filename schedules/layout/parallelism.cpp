@@ -18,13 +18,19 @@ double widthOf(const ModelPreset& model, const Parallelism& way)
     return static_cast<double>(model.sequence) * way.samples * model.hidden;
 }
 
+// Products of a layer for one token and unit of width, two operations a weight: 24 h where nothing differs.
+double productsOf(const ModelPreset& model) { return 4.0 * model.hidden * (1 + model.keyShare()) + 4 * model.inner(); }
+
 double keptOf(const ModelPreset& model, const Parallelism& way, KeptActivations kept, bool sequence)
 {
     const double t = way.tensor;
     const double scores = 5.0 * model.heads * model.sequence / model.hidden;
+    // of the 24 that are shared 4 are keys and values, and 16 within the perceptron
+    const double shared = 4 + 4 * model.keyShare() + 4 * model.inner() / model.hidden;
     switch (kept) {
-    case KeptActivations::All: return widthOf(model, way) * (sequence ? (34 + scores) / t : 10 + 24 / t + scores / t);
-    case KeptActivations::Selective: return widthOf(model, way) * (sequence ? 34 / t : 10 + 24 / t);
+    case KeptActivations::All:
+        return widthOf(model, way) * (sequence ? (10 + shared + scores) / t : 10 + (shared + scores) / t);
+    case KeptActivations::Selective: return widthOf(model, way) * (sequence ? (10 + shared) / t : 10 + shared / t);
     case KeptActivations::Inputs: return widthOf(model, way) * (sequence ? 2 / t : 2);
     }
     return 0;
@@ -34,8 +40,7 @@ double messageOf(const ModelPreset& model, const Parallelism& way) { return 2 * 
 
 double parametersOf(const ModelPreset& model, const Parallelism& way)
 {
-    const double h = model.hidden;
-    return 12 * h * h * model.layers / (static_cast<double>(way.tensor) * way.pipeline);
+    return model.layerParameters() * model.layers / (static_cast<double>(way.tensor) * way.pipeline);
 }
 
 double perCard(const Cluster& cluster, const StepConstants& c) { return cluster.card() * c.betweenShare; }
@@ -62,7 +67,7 @@ LayerTimes layerOf(const ModelPreset& model, const Cluster& cluster, const Paral
     const double rate = cluster.device.flops * c.efficiency;
     LayerTimes out;
     const double computed =
-        std::max(width * (24.0 * model.hidden + 4 * s) / (t * rate), c.layerFloor) +
+        std::max(width * (productsOf(model) + 4 * s) / (t * rate), c.layerFloor) +
         keptOf(model, way, KeptActivations::All, false) / (cluster.device.bytesPerSecond * c.memoryShare);
     const PassRatios& measured = c.measured.of(layer);
     out.forward = computed * measured.forward;
@@ -153,7 +158,7 @@ LayerFigures layerFigures(const ModelPreset& model, const Cluster& cluster, cons
     out.input = layer.input + 2 * layer.reduce + layer.recompute + layer.recomputeReduce;
     out.weight = layer.weight;
     out.kept = keptOf(model, way, way.kept, way.sequence);
-    out.parameters = 12.0 * model.hidden * model.hidden / way.tensor;
+    out.parameters = model.layerParameters() / way.tensor;
     return out;
 }
 

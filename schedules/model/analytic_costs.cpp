@@ -84,7 +84,13 @@ std::vector<int> layersByStage(int layers, int stages)
 double ModelPreset::parameters() const
 {
     const double h = hidden;
-    return layers * (12 * h * h + 13 * h) + static_cast<double>(vocabulary) * h;
+    return layers * (layerParameters() + 13 * h) + static_cast<double>(vocabulary) * h;
+}
+
+double ModelPreset::layerParameters() const
+{
+    const double h = hidden;
+    return 2 * h * h * (1 + keyShare()) + 2 * h * inner() * experts;
 }
 
 std::span<const ModelPreset> modelPresets() { return models; }

@@ -29,6 +29,12 @@ struct ModelPreset {
     int sequence = 0;
     int vocabulary = 50304;
     int microbatchSize = 1; // as published
+    int keyHeads = 0;       // of keys and values; 0: as many as heads
+    int ffn = 0;            // inner width of the perceptron; 0: 4 × hidden
+    int experts = 1;        // perceptrons of a layer, of which a token takes one; all are on each device
+    double keyShare() const { return keyHeads > 0 ? static_cast<double>(keyHeads) / heads : 1; }
+    double inner() const { return ffn > 0 ? ffn : 4.0 * hidden; }
+    double layerParameters() const; // 12 h² where nothing differs
     double parameters() const;
 };
 

@@ -66,7 +66,10 @@ std::vector<SurveyField> chooseFields()
          .help = "What replicas share of the state instead of having it whole.",
          .kind = FieldKind::Choice,
          .fallback = "1",
-         .choices = {{"0", "nothing"}, {"1", "the optimizer's state"}, {"2", "gradients, too"}}},
+         .choices = {{"0", "nothing"},
+                     {"1", "the optimizer's state"},
+                     {"2", "gradients, too"},
+                     {"any", "each, sequences cut or not"}}},
         {.name = "pin",
          .title = "Pinned",
          .help = "Only ways with these, such as t=8,p=4,v=2,d=2,b=1,recompute=full. Empty: everything is free.",
@@ -77,13 +80,13 @@ std::vector<SurveyField> chooseFields()
          .help = "The best ones, by the step.",
          .fallback = "12",
          .least = 1,
-         .most = 40},
+         .most = 50},
         {.name = "tried",
          .title = "Simulated",
          .help = "So many of them are simulated under every schedule of the library.",
-         .fallback = "4",
+         .fallback = "12",
          .least = 0,
-         .most = 40},
+         .most = 50},
     };
 }
 
@@ -105,11 +108,11 @@ std::string degreesText(const WaysAnswer& answer, std::size_t place)
     const LayoutCandidate& one = answer.all.candidates[place];
     if (!one.fits)
         return fmt::format("t={}, p={}: nothing fits; {} needs {} at least, {} of state and {} of activations.",
-                           one.way.tensor, one.way.pipeline, toText(one.way), sizeText(one.memory.sum()),
-                           sizeText(one.memory.state), sizeText(one.memory.activations));
+                           one.way.tensor, one.way.pipeline, toText(answer.question.layout, one.way),
+                           sizeText(one.memory.sum()), sizeText(one.memory.state), sizeText(one.memory.activations));
     const std::string why = whyItLoses(one, answer.all.candidates.front());
-    return fmt::format("t={}, p={}: {} takes {} and {}{}.", one.way.tensor, one.way.pipeline, toText(one.way),
-                       timeText(one.step.sum()), sizeText(one.memory.sum()),
+    return fmt::format("t={}, p={}: {} takes {} and {}{}.", one.way.tensor, one.way.pipeline,
+                       toText(answer.question.layout, one.way), timeText(one.step.sum()), sizeText(one.memory.sum()),
                        why.empty() ? std::string() : "; against the best: " + why);
 }
 
@@ -157,7 +160,7 @@ Result<WaysQuestion> WaysQuestion::of(const SurveyQuestion& question)
     out.layout.model = *model;
     out.layout.cluster = *cluster;
     out.layout.samples = question.whole("samples");
-    out.layout.zero = question.whole("zero");
+    out.layout.zero = wholeOf<int>(question.text("zero")).value_or(-1); // "any"
     if (auto pinned = pin(out.pinned, out.layout); !pinned)
         return tl::unexpected(ofField(std::move(pinned.error()), "pin"));
     out.shown = question.whole("ways");
@@ -194,18 +197,20 @@ std::string WaysAnswer::sentence() const
     const LayoutCandidate& best = shown.front();
     if (!fits())
         return fmt::format("Nothing fits {}: {} needs {} at least, {} of state and {} of activations.",
-                           sizeText(question.layout.cluster.memory), toText(best.way), sizeText(best.memory.sum()),
-                           sizeText(best.memory.state), sizeText(best.memory.activations));
-    std::string out = fmt::format("{} is fastest with {}.", toText(best.way), timeText(best.step.sum()));
+                           sizeText(question.layout.cluster.memory), toText(question.layout, best.way),
+                           sizeText(best.memory.sum()), sizeText(best.memory.state), sizeText(best.memory.activations));
+    std::string out =
+        fmt::format("{} is fastest with {}.", toText(question.layout, best.way), timeText(best.step.sum()));
     std::size_t quickest = 0; // of those simulated
     for (std::size_t i = 0; i < simulated.size(); ++i)
         if (simulated[i] && (!simulated[quickest] || simulated[i]->seconds < simulated[quickest]->seconds))
             quickest = i;
     if (simulated[quickest])
-        out += fmt::format(" Of those simulated {} is fastest: {} with {}.", toText(shown[quickest].way),
-                           timeText(simulated[quickest]->seconds), simulated[quickest]->schedule);
+        out +=
+            fmt::format(" Of those simulated {} is fastest: {} with {}.", toText(question.layout, shown[quickest].way),
+                        timeText(simulated[quickest]->seconds), simulated[quickest]->schedule);
     if (fewer)
-        out += fmt::format(" Fewer devices are faster: {} on {} takes {}.", toText(fewer->way),
+        out += fmt::format(" Fewer devices are faster: {} on {} takes {}.", toText(question.layout, fewer->way),
                            counted(fewer->way.devices(), "device"), timeText(fewer->step.sum()));
     return out;
 }
@@ -214,7 +219,8 @@ std::string WaysAnswer::text(std::size_t way) const
 {
     const LayoutCandidate& one = shown[way];
     const double cap = question.layout.cluster.memory;
-    std::string out = fmt::format("{}. {}: a step of {}", way + 1, toText(one.way), timeText(one.step.sum()));
+    std::string out =
+        fmt::format("{}. {}: a step of {}", way + 1, toText(question.layout, one.way), timeText(one.step.sum()));
     if (simulated[way])
         out += fmt::format(", simulated {} with {}", timeText(simulated[way]->seconds), simulated[way]->schedule);
     out += fmt::format("; {} of {}, {} of state and {} of activations.", sizeText(one.memory.sum()), sizeText(cap),
@@ -228,7 +234,7 @@ std::string WaysAnswer::text(std::size_t way) const
 std::string WaysAnswer::command(std::size_t way) const
 {
     return fmt::format("stagewright choose --model {} --cluster {} --samples {} --zero {} --pin {}{} -o costs.json",
-                       question.model, question.cluster, question.layout.samples, question.layout.zero,
+                       question.model, question.cluster, question.layout.samples, shown[way].way.zero,
                        pinsOf(shown[way].way),
                        question.layersFrom.empty() ? "" : " --layers-from " + question.layersFrom);
 }
@@ -251,7 +257,8 @@ SurveyTable waysTable(const WaysAnswer& answer)
         const LayoutCandidate& one = answer.shown[i];
         const auto& step = answer.simulated[i];
         const bool tried = static_cast<int>(i) < answer.question.tried && one.fits;
-        TableRow row{static_cast<std::int64_t>(i + 1), toText(one.way), nanosOf(one.step.sum())};
+        TableRow row{static_cast<std::int64_t>(i + 1), toText(answer.question.layout, one.way),
+                     nanosOf(one.step.sum())};
         row.emplace_back(std::string(step ? step->schedule : tried ? "no schedule fits" : "not simulated"));
         row.emplace_back(step ? TableCell(nanosOf(step->seconds)) : TableCell());
         row.emplace_back(one.memory.sum() / cap);
@@ -279,8 +286,9 @@ SurveyTable degreesTable(const WaysAnswer& answer)
                       {}};
     for (const auto& [degrees, place] : bestByDegrees(answer)) {
         const LayoutCandidate& one = answer.all.candidates[place];
-        table.rows.push_back({std::int64_t{degrees.first}, std::int64_t{degrees.second}, toText(one.way),
-                              nanosOf(one.step.sum()), one.memory.sum() / answer.question.layout.cluster.memory,
+        table.rows.push_back({std::int64_t{degrees.first}, std::int64_t{degrees.second},
+                              toText(answer.question.layout, one.way), nanosOf(one.step.sum()),
+                              one.memory.sum() / answer.question.layout.cluster.memory,
                               std::string(one.fits ? "yes" : "no")});
     }
     return table;

@@ -21,7 +21,7 @@ for i in 0 1 2 3; do expect_json 2 rows $i tensor; expect_json full rows $i reco
 # the best way's pipeline, simulated by its own costs
 run stagewright choose --top 1 -o costs.json
 expect_code 0
-expect_err 'simulated only: stagewright simulate -s interleaved-zb.* -p 16 -m 64 --chunks 6 --costs costs.json'
+expect_err 'simulate it: stagewright simulate -s interleaved-zb.* -p 16 -m 64 --chunks 6 --costs costs.json'
 run stagewright simulate -s interleaved-zb -p 16 -m 64 --chunks 6 --costs costs.json --json
 expect_code 0
 
@@ -218,3 +218,21 @@ run stagewright choose --layers-from here.stagewright#1
 expect_code 2
 expect_err '--layers-from: run .*model is unknown|the model is unknown|its model is unknown'
 refused '--calibrate excludes --layers-from' choose --layers-from runs.stagewright#1 --calibrate table.csv
+
+# what replicas share and sequence parallelism free; keys of own models; what can be trained is trained, the rest says why
+run stagewright choose --zero any --top 1 --json
+expect_code 0
+expect_json 50 simulated
+expect_that 'free sharing is not slower' python3 -c 'import json; assert json.load(open("out.txt"))["rows"][0]["step_s"] <= 13.2'
+expect_json "t = 4 can't be trained here" why_not_trained
+run stagewright choose --zero any --pin sp=no,t=4 --top 3 --json
+expect_that 'sequences are not cut' python3 -c 'import json; assert not any(r["sequence_parallel"] for r in json.load(open("out.txt"))["rows"])'
+run stagewright choose --model layers=32,hidden=4096,heads=32,kv=8,ffn=14336,seq=4096 --cluster 16@h100 --top 1 --json
+expect_code 0
+refused 'heads=4 is not a multiple of kv=3' choose --model layers=4,hidden=64,heads=4,kv=3
+refused "'sp=maybe' can't be pinned" choose --pin sp=maybe
+run stagewright choose --model layers=4,hidden=64,heads=4,seq=32,vocab=256 --cluster 4@a100 --samples 16 --pin p=2,t=1,v=1,d=2,b=2,recompute=full --json
+expect_code 0
+read -ra training <<<"$(json train)"
+run "${training[@]}" --steps 2 -o trained.stagewright
+expect_code 0

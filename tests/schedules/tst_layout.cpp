@@ -943,6 +943,45 @@ private slots:
         QVERIFY2(later->bound >= 4 * 60 && later->bound <= later->found.back().step,
                  std::to_string(later->bound).c_str());
     }
+
+    // Keys, perceptrons and experts of one's own; those of GPT written out are the same.
+    void modelsOfOnesOwn()
+    {
+        const ModelPreset plain = *parseModelShape("layers=4,hidden=64,heads=8,seq=32");
+        const ModelPreset same = *parseModelShape("layers=4,hidden=64,heads=8,seq=32,kv=8,ffn=256,experts=1");
+        const ModelPreset own = *parseModelShape("layers=4,hidden=64,heads=8,seq=32,kv=2,ffn=96,experts=3");
+        QCOMPARE(plain.layerParameters(), 12.0 * 64 * 64);
+        QCOMPARE(same.layerParameters(), 12.0 * 64 * 64);
+        QCOMPARE(own.layerParameters(), 2 * 64 * 64 * 1.25 + 3 * 2 * 64 * 96);
+        const Cluster cluster = *parseCluster("8@a100");
+        StepConstants constants;
+        constants.layerFloor = 0;
+        Parallelism way;
+        QCOMPARE(stepOf(same, cluster, way, constants).compute, stepOf(plain, cluster, way, constants).compute);
+        QVERIFY(stepOf(own, cluster, way, constants).compute < stepOf(plain, cluster, way, constants).compute);
+        way.kept = KeptActivations::Selective; // 34 of s b h: 4 + 4 k/a + 4 f/h within
+        QCOMPARE(memoryOf(same, way).activations, 4.0 * 34 * 32 * 64);
+        QCOMPARE(memoryOf(own, way).activations, 4.0 * (10 + 4 + 1 + 6) * 32 * 64);
+        // t divides the heads of keys
+        LayoutQuestion question;
+        question.model = own;
+        question.cluster = cluster;
+        question.samples = 8;
+        question.zero = -1;
+        const auto answer = chooseLayout(question);
+        QVERIFY(answer.has_value());
+        for (const LayoutCandidate& one : answer->candidates) QVERIFY(one.way.tensor <= 2);
+        const auto any = [&](auto&& of) {
+            return std::any_of(answer->candidates.begin(), answer->candidates.end(), of);
+        };
+        for (const int zero : {0, 1, 2}) QVERIFY(any([&](const auto& one) { return one.way.zero == zero; }));
+        QVERIFY(any([](const auto& one) { return one.way.sequence && one.way.kept == KeptActivations::All; }));
+        QVERIFY(!any([](const auto& one) { return one.way.sequence && one.way.tensor == 1; }));
+        QVERIFY(!parseModelShape("layers=4,hidden=64,heads=8,kv=3").has_value());
+        std::string whyNot;
+        QVERIFY(trainingCommand(own, {}, "1f1b", whyNot).empty());
+        QVERIFY(whyNot.find("kv and ffn") == 0);
+    }
 };
 
 QTEST_APPLESS_MAIN(TestLayout)

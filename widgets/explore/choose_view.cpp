@@ -150,6 +150,7 @@ ChooseView::ChooseView(QWidget* parent) : QWidget(parent)
     commands->setColumnStretch(1, 1);
     m_command = commandLine(u"Command"_s, commands, 0, this);
     m_megatron = commandLine(u"Megatron-LM"_s, commands, 1, this);
+    m_training = commandLine(u"Train it"_s, commands, 2, this);
     column->addLayout(commands);
     auto* buttons = new QHBoxLayout;
     m_pin = new QPushButton(u"Pin its t and p"_s, this);
@@ -278,6 +279,17 @@ void ChooseView::showChoice()
     m_megatron->setText(any ? qtText(megatronArguments(m_answer->question.layout.model,
                                                        m_answer->shown[static_cast<std::size_t>(m_chosen)].way))
                             : QString());
+    QString training;
+    if (any) {
+        const auto way = static_cast<std::size_t>(m_chosen);
+        const auto& simulated = m_answer->simulated[way];
+        std::string whyNot;
+        training = qtText(trainingCommand(m_answer->question.layout.model, m_answer->shown[way].way,
+                                          simulated ? simulated->schedule : "1f1b", whyNot));
+        if (!whyNot.empty()) training = u"simulated only: %1"_s.arg(qtText(whyNot));
+    }
+    m_training->setText(training);
+    m_training->setCursorPosition(0);
     m_command->setCursorPosition(0);
     m_megatron->setCursorPosition(0);
     if (!any) return;

@@ -72,6 +72,7 @@ private:
     QLabel* m_said;
     QLineEdit* m_command;
     QLineEdit* m_megatron;
+    QLineEdit* m_training; // the command that trains it here, or why there is none
     QPushButton* m_pin;
     QPushButton* m_free;
     QPushButton* m_open;

@@ -35,10 +35,10 @@ struct LayoutChoice {
     std::string model; // empty: the run's of layersFrom, else usualModel
     std::string cluster = "64@a100";
     int samples = 64;
-    int zero = 1;
+    std::string zero = "1";
     std::string pinned;
     int top = 10;
-    int simulated = 10;
+    int simulated = 50;
     std::string constants, table, output;
     std::string layout, savedLayout;
     std::string layersFrom; // FILE#RUN
@@ -64,7 +64,7 @@ Result<AskedLayout> questionOf(const LayoutChoice& options)
     STAGEWRIGHT_TRY(question.cluster, clusterOf(options.cluster));
     question.model = *model;
     question.samples = options.samples;
-    question.zero = options.zero;
+    question.zero = options.zero == "any" ? -1 : wholeOf<int>(options.zero).value_or(1);
     if (auto pinned = pin(options.pinned, question); !pinned)
         return tl::unexpected(std::move(pinned.error()).with("--pin"));
     if (!options.constants.empty()) {
@@ -112,8 +112,8 @@ Json jsonOf(const LayoutCandidate& one, const std::optional<LayoutStep>& simulat
             {"why", why.empty() ? Json(nullptr) : Json(why)}};
 }
 
-std::string tableOf(const std::vector<LayoutCandidate>& shown, const std::vector<std::optional<LayoutStep>>& simulated,
-                    bool colour)
+std::string tableOf(const LayoutQuestion& question, const std::vector<LayoutCandidate>& shown,
+                    const std::vector<std::optional<LayoutStep>>& simulated, bool colour)
 {
     const auto right = Table::Align::Right;
     Table table({{"way"},
@@ -132,7 +132,7 @@ std::string tableOf(const std::vector<LayoutCandidate>& shown, const std::vector
     for (std::size_t i = 0; i < shown.size(); ++i) {
         const LayoutCandidate& one = shown[i];
         const StepParts& step = one.step;
-        std::vector<std::string> cells{toText(one.way), secondsText(step.sum())};
+        std::vector<std::string> cells{toText(question, one.way), secondsText(step.sum())};
         for (const double part :
              {step.compute, step.recompute, step.bubble, step.tensor, step.messages, step.data, step.optimizer})
             cells.push_back(part > 0 ? formatPercent(part / step.sum()) : "·");
@@ -246,7 +246,7 @@ Result<Layout> givenLayout(const LayoutChoice& options, const LayoutQuestion& qu
     way.tensor = std::max(1, question.tensor);
     way.pipeline = std::max(1, question.pipeline);
     way.samples = std::max(1, question.microbatch);
-    way.zero = question.zero;
+    way.zero = std::max(0, question.zero);
     way.kept = question.kept.value_or(KeptActivations::All);
     way.sequence = way.kept == KeptActivations::Selective;
     way.replicas =
@@ -407,55 +407,71 @@ Result<int> runChoose(const LayoutChoice& options, Session& session)
             static_cast<std::ptrdiff_t>(std::min({answer.candidates.size(), static_cast<std::size_t>(options.top),
                                                   answer.fitting > 0 ? answer.fitting : answer.candidates.size()})));
     const auto stop = session.stop();
-    const std::size_t tried = answer.fitting > 0 ? std::min<std::size_t>(shown.size(), options.simulated) : 0;
-    auto simulated = simulateWays(question, std::span(shown).first(tried), session.reporter("ways"));
+    const std::size_t tried = std::min<std::size_t>(answer.fitting, static_cast<std::size_t>(options.simulated));
+    auto simulated = simulateWays(question, answer.good().first(tried), session.reporter("ways"));
+    std::optional<std::size_t> quickest;
+    for (std::size_t i = 0; i < tried; ++i)
+        if (simulated[i] && (!quickest || simulated[i]->seconds < simulated[*quickest]->seconds)) quickest = i;
+    const auto fastest = quickest ? simulated[*quickest] : std::nullopt;
     simulated.resize(shown.size());
     session.progress().clear();
     if (stop.stop_requested()) return fail(ErrorCode::Cancelled, "interrupted");
     const LayoutCandidate& best = shown.front();
     const auto fewer = best.fits ? fewerDevices(question, best) : std::nullopt;
+    const std::string bestName = simulated.front()     ? simulated.front()->schedule
+                                 : best.way.chunks > 1 ? "interleaved-1f1b"
+                                                       : "1f1b";
+    std::string whyNot;
+    const std::string training = trainingCommand(question.model, best.way, bestName, whyNot);
     if (session.json) {
         Json rows = Json::array();
         for (std::size_t i = 0; i < shown.size(); ++i)
             rows.push_back(jsonOf(shown[i], simulated[i], best.fits ? whyItLoses(shown[i], best) : ""));
-        session.answer({{"model", std::string(question.model.name)},
-                        {"cluster", ownJson(toJson(question.cluster))},
-                        {"constants", wordsOf(question.constants, question.cluster)},
-                        {"measured", asked.measured.empty() ? Json(nullptr) : Json(asked.measured)},
-                        {"devices", question.cluster.devices},
-                        {"memory_bytes", question.cluster.memory},
-                        {"candidates", answer.candidates.size()},
-                        {"fitting", answer.fitting},
-                        {"rows", std::move(rows)},
-                        {"fewer_devices", fewer ? jsonOf(*fewer, std::nullopt, "") : Json(nullptr)}});
+        session.answer(
+            {{"model", std::string(question.model.name)},
+             {"cluster", ownJson(toJson(question.cluster))},
+             {"constants", wordsOf(question.constants, question.cluster)},
+             {"measured", asked.measured.empty() ? Json(nullptr) : Json(asked.measured)},
+             {"devices", question.cluster.devices},
+             {"memory_bytes", question.cluster.memory},
+             {"candidates", answer.candidates.size()},
+             {"fitting", answer.fitting},
+             {"rows", std::move(rows)},
+             {"simulated", tried},
+             {"fastest_simulated", quickest ? jsonOf(answer.candidates[*quickest], fastest, "") : Json(nullptr)},
+             {"train", best.fits && whyNot.empty() ? Json(training) : Json(nullptr)},
+             {"why_not_trained", best.fits && !whyNot.empty() ? Json(whyNot) : Json(nullptr)},
+             {"fewer_devices", fewer ? jsonOf(*fewer, std::nullopt, "") : Json(nullptr)}});
     }
     session.out(fmt::format("{} on {}, {} a step: {} of {} ways fit {}\n", question.model.name,
                             toText(question.cluster), counted(question.samples, "sample"), answer.fitting,
                             answer.candidates.size(), sizeText(question.cluster.memory)));
     session.out(wordsOf(question.constants, question.cluster) + "\n");
     if (!asked.measured.empty()) session.out("layers: " + asked.measured + "\n");
-    session.out(tableOf(shown, simulated, session.colourOut()));
+    session.out(tableOf(question, shown, simulated, session.colourOut()));
     if (!best.fits) {
         session.unmet(missing(best, question.cluster.memory));
         return ExitDoesNotHold;
     }
+    if (quickest)
+        session.out(fmt::format("of the first {} simulated {} is fastest: {} with {}\n", tried,
+                                toText(question, answer.candidates[*quickest].way), secondsText(fastest->seconds),
+                                fastest->schedule));
     if (fewer)
         session.out(fmt::format("fewer devices are faster: {} on {} takes {}\n", toText(fewer->way),
                                 counted(fewer->way.devices(), "device"), secondsText(fewer->step.sum())));
     if (simulated.front() || !options.savedLayout.empty())
         session.note("Megatron-LM: " + megatronArguments(question.model, best.way));
+    if (simulated.front()) session.note(whyNot.empty() ? "train it here: " + training : "simulated only: " + whyNot);
     const Layout layout = layoutOf(question.model, best.way);
     STAGEWRIGHT_CHECK(saveLayout(options, layout, session));
     if (!options.output.empty()) {
-        const std::string name = simulated.front()     ? simulated.front()->schedule
-                                 : best.way.chunks > 1 ? "interleaved-1f1b"
-                                                       : "1f1b";
         STAGEWRIGHT_TRY(const auto schedule,
-                        makeSchedule(name, {best.way.pipeline, best.way.microbatches, best.way.chunks}));
+                        makeSchedule(bestName, {best.way.pipeline, best.way.microbatches, best.way.chunks}));
         STAGEWRIGHT_CHECK(writeFileAtomically(
             options.output,
             writeCostsJson(layoutCosts(schedule, layout, question.model, question.cluster, question.constants))));
-        session.note(fmt::format("simulated only: stagewright simulate -s {} -p {} -m {} --chunks {} --costs {}", name,
+        session.note(fmt::format("simulate it: stagewright simulate -s {} -p {} -m {} --chunks {} --costs {}", bestName,
                                  best.way.pipeline, best.way.microbatches, best.way.chunks, options.output));
     }
     return ExitDone;
@@ -472,7 +488,7 @@ Command command_choose()
             verb.value("--model", &options->model,
                        "The model: a preset of 'stagewright devices --presets', or its sizes [gpt3-175b; the run's of "
                        "--layers-from]")
-                .form("NAME|layers=L,hidden=H,heads=A[,seq=S,vocab=V]");
+                .form("NAME|layers=L,hidden=H,heads=A[,kv=K,ffn=F,seq=S,vocab=V,experts=E]");
             verb.value("--cluster", &options->cluster,
                        "Devices and their kind; :per-host=8, :memory=80GB, :within=300GB/s, :between=25GB/s of a "
                        "network card, :cards=8 of a host; or a cluster's file, also what 'devices --json' or 'hosts "
@@ -483,13 +499,16 @@ Command command_choose()
                 .form("B")
                 .check(wholeNumber(1, 1'000'000));
             verb.value("--zero", &options->zero,
-                       "What replicas share: 0 nothing, 1 the optimizer's state, 2 gradients too [1]")
-                .form("0|1|2")
-                .check(wholeNumber(0, 2));
-            verb.value("--pin", &options->pinned, "Only ways with these: t, p, v, d, b, recompute").form("t=8,p=4,…");
+                       "What replicas share: 0 nothing, 1 the optimizer's state, 2 gradients too; any: each, with "
+                       "sequence "
+                       "parallelism and without [1]")
+                .form("0|1|2|any")
+                .check(oneOf({"0", "1", "2", "any"}));
+            verb.value("--pin", &options->pinned, "Only ways with these: t, p, v, d, b, recompute, sp=yes|no")
+                .form("t=8,p=4,…");
             verb.value("--top", &options->top, "Ways that are shown [10]").form("N").check(wholeNumber(1, 10'000));
             verb.value("--simulate", &options->simulated,
-                       "Of these, simulate so many under every schedule of the library [10]")
+                       "Simulate so many of the first ways under every schedule of the library [50]")
                 .form("N")
                 .check(wholeNumber(0, 1000));
             verb.value("--calibrate", &options->table,
