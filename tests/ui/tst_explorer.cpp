@@ -20,6 +20,9 @@
 #include "schedules/base/small_file.h"
 #include "schedules/execute/simulate.h"
 #include "schedules/layout/layout.h"
+#include "schedules/library/registry.h"
+#include "traces/run/simulated_run.h"
+#include "traces/store/add_runs.h"
 #include "traces/store/run_file.h"
 #include "widgets/table_copy.h"
 #include "widgets/timeline/timeline_view.h"
@@ -539,6 +542,45 @@ private slots:
         QVERIFY(picture.open(QIODevice::ReadOnly));
         const QByteArray text = picture.readAll();
         QVERIFY(text.contains("Computed for gpt3-1.3b") && text.contains("activations"));
+    }
+
+    // The layers of the shown run: its model is asked for, and it is said what is measured.
+    void layersOfTheShownRunAreTaken()
+    {
+        WindowFixture fixture;
+        const Schedule schedule = *makeSchedule("zb-h1", {2, 4, 1});
+        CostModel costs(2, CostSource::Fitted);
+        for (const int stage : {0, 1}) costs.setPasses(stage, 2000, 2000, 2000);
+        using Part = LayerCosts::Part;
+        for (const Part part : {Part::Embedding, Part::Block, Part::Block, Part::Head}) {
+            LayerCosts& layer = costs.layers.emplace_back();
+            layer.part = part;
+            for (const OpKind kind : {OpKind::Forward, OpKind::InputGrad, OpKind::WeightGrad})
+                layer.duration[static_cast<std::size_t>(kind)] = 1000;
+        }
+        auto run = simulatedRun(schedule, costs);
+        QVERIFY(run.has_value());
+        run->configuration.emplace_back("model", "layers=2,hidden=64,heads=4,seq=32");
+        run->configuration.emplace_back("microbatch_size", "1");
+        const QString path = fixture.dir.filePath("layers.stagewright");
+        const Run* const runs[] = {&*run};
+        QVERIFY(addRuns(path.toStdString(), runs).has_value());
+        MainWindow window;
+        QVERIFY(WindowFixture::open(window, {path}, {1600, 1000}));
+        QVERIFY(window.workspace().shown().view() != nullptr);
+        ExploreView* view = shown(window, {1600, 1000});
+        QVERIFY(view != nullptr);
+        view->setPage(ExplorePage::Choose);
+        ChooseView* page = view->ways();
+        page->setField("cluster", QStringLiteral("2@a100"));
+        page->setField("samples", QStringLiteral("8"));
+        QTest::mouseClick(page->measuredButton(), Qt::LeftButton);
+        QVERIFY(settle(window));
+        QVERIFY2(page->answer() != nullptr, page->time()->plot().nothing.c_str());
+        QVERIFY(page->answer()->question.measured.find("2 layers, embedding and loss") != std::string::npos);
+        QCOMPARE(page->answer()->question.layout.model.hidden, 64);
+        QVERIFY(page->command().contains("--layers-from " + path + "#1"));
+        QVERIFY(page->answer()->simulated[0].has_value());
     }
 
     // Simulating ways can be cancelled: the closed form stays.
