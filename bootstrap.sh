@@ -36,7 +36,8 @@ libfmt-dev              formats text
 nlohmann-json3-dev      JSON documents
 libcli11-dev            command line options
 libsqlite3-dev          run files
-libprotozero-dev        Perfetto traces
+libprotozero-dev        Perfetto traces, OpenTelemetry
+libmicrohttpd-dev       listens to OpenTelemetry
 libflatbuffers-dev      Arrow files
 zlib1g-dev              compressed traces
 libarchive-dev          archives of traces (zip, tar, zstd, xz), optional

@@ -25,6 +25,14 @@ if(NOT FLATBUFFERS_INCLUDE_DIR)
     message(FATAL_ERROR "flatbuffers/flatbuffers.h is missing: install libflatbuffers-dev (./bootstrap.sh does it)")
 endif()
 
+find_path(MICROHTTPD_INCLUDE_DIR microhttpd.h)
+find_library(MICROHTTPD_LIBRARY microhttpd)
+if(NOT MICROHTTPD_INCLUDE_DIR OR NOT MICROHTTPD_LIBRARY)
+    message(FATAL_ERROR "microhttpd.h is missing: install libmicrohttpd-dev (./bootstrap.sh does it)")
+endif()
+add_library(Microhttpd::Microhttpd UNKNOWN IMPORTED)
+set_target_properties(Microhttpd::Microhttpd PROPERTIES IMPORTED_LOCATION ${MICROHTTPD_LIBRARY} INTERFACE_INCLUDE_DIRECTORIES ${MICROHTTPD_INCLUDE_DIR})
+
 # Ranks as processes: a module too, which alone sees MPI. The search for its compiler wrappers changes nothing else.
 set(MPI_CXX_SKIP_MPICXX ON)
 find_package(MPI QUIET COMPONENTS CXX)

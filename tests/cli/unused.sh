@@ -253,3 +253,11 @@ said --ops compare two.stagewright 1 2 --ops 3 --json
 refused --within compare two.stagewright 1 2 --within 3
 refused --junit compare two.stagewright 1 2 --junit verdict.xml
 refused --gate compare two.stagewright 1 --plan --gate
+
+# listen
+refused --otlp listen --otlp 127.0.0.1:none -o heard.stagewright
+refused --max-size listen --otlp 127.0.0.1:0 -o heard.stagewright --max-size much
+run stagewright listen --otlp 127.0.0.1:0 -o heard.stagewright --rules absent.txt
+expect_code 3
+expect_err absent.txt
+expect_that 'nothing was written' eval '[ ! -e heard.stagewright ]'

@@ -179,4 +179,28 @@ std::string headOf(ByteSource& source, std::size_t bytes)
 
 std::unique_ptr<ByteSource> byteSourceOf(std::string bytes) { return std::make_unique<Memory>(std::move(bytes)); }
 
+Result<std::string> unpackedDeflate(std::string_view bytes, std::size_t most)
+{
+    z_stream stream{};
+    if (inflateInit2(&stream, 15 + 32) != Z_OK) return fail(ErrorCode::Failed, "out of memory"); // zlib or gzip
+    std::string out;
+    stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
+    stream.avail_in = static_cast<uInt>(bytes.size());
+    int code = Z_OK;
+    while (code == Z_OK) {
+        const std::size_t before = out.size();
+        if (before >= most) break;
+        out.resize(std::min(most, std::max<std::size_t>(before * 2, bytes.size() * 4 + 4096)));
+        stream.next_out = reinterpret_cast<Bytef*>(out.data() + before);
+        stream.avail_out = static_cast<uInt>(out.size() - before);
+        code = inflate(&stream, Z_NO_FLUSH);
+        out.resize(out.size() - stream.avail_out);
+        if (code == Z_OK && stream.avail_in == 0 && stream.avail_out > 0) break; // it has no end
+    }
+    inflateEnd(&stream);
+    if (code == Z_STREAM_END) return out;
+    if (out.size() >= most) return fail(ErrorCode::Failed, "it is larger than what is unpacked");
+    return fail(ErrorCode::Unreadable, "it is damaged");
+}
+
 } // namespace stagewright

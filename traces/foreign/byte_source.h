@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "schedules/base/result.h"
 
@@ -33,7 +34,10 @@ protected:
 std::string headOf(const std::string& path, std::size_t bytes = 65536);
 std::string headOf(ByteSource& source, std::size_t bytes = 65536); // of one that was not read yet
 
-// Reads from memory, for tests.
+// What bytes compressed by zlib or gzip hold, of at most so many bytes. Unreadable: damaged; Failed: more.
+Result<std::string> unpackedDeflate(std::string_view bytes, std::size_t most);
+
+// Reads from memory.
 std::unique_ptr<ByteSource> byteSourceOf(std::string bytes);
 
 } // namespace stagewright

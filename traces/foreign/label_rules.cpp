@@ -37,7 +37,23 @@ constexpr std::string_view megatronRules = "F forward_step\n"
                                            "B *.backward_step\n"
                                            "OPT optimizer\n"
                                            "step train_step*\n"
-                                           "step *.train_step\n";
+                                           "step *.train_step\n"
+                                           // spans of OpenTelemetry, with their numbers behind the names
+                                           // (import/otlp/span_labels.h)
+                                           "F megatron.microbatch.forward\n"
+                                           "B megatron.microbatch.backward\n"
+                                           "F *forward stage {stage} microbatch {microbatch}\n"
+                                           "B *backward stage {stage} microbatch {microbatch}\n"
+                                           "F *forward chunk {chunk} microbatch {microbatch}\n"
+                                           "B *backward chunk {chunk} microbatch {microbatch}\n"
+                                           "F *forward microbatch {microbatch}\n"
+                                           "B *backward microbatch {microbatch}\n"
+                                           "OPT *optimizer stage {stage}\n"
+                                           "OPT megatron.train.iteration.optimizer\n"
+                                           "REDUCE_GRAD megatron.grad_sync.finish stage {stage}\n"
+                                           "REDUCE_GRAD megatron.grad_sync.finish\n"
+                                           "step *iteration step {step}\n"
+                                           "step *step step {step}\n";
 // instrument_w_nvtx names a range as the function's qualified name.
 constexpr std::string_view deepSpeedRules = "F *PipelineEngine._exec_forward_pass\n"
                                             "F *DeepSpeedEngine.forward\n"
@@ -87,7 +103,7 @@ std::string_view toText(LabelDialect dialect)
     case LabelDialect::PyTorch: return "PyTorch's PP: labels";
     case LabelDialect::ZeroBubble: return "zero-bubble's letters";
     case LabelDialect::PassNames: return "Forward i and Backward i";
-    case LabelDialect::Megatron: return "Megatron's function names";
+    case LabelDialect::Megatron: return "Megatron's names";
     case LabelDialect::DeepSpeed: return "DeepSpeed's function names";
     case LabelDialect::VLlm: return "vLLM's ranges";
     }

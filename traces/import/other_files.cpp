@@ -77,7 +77,7 @@ std::optional<Error> otherJsonOf(std::string_view head)
                      "nothing in it says what held the memory",
                      "bring the trace of the same profiler, recorded with profile_memory=True, or a memory snapshot "
                      "(docs/formats.md)"};
-    if (!text.starts_with('{')) return std::nullopt;
+    if (!text.starts_with('{') || has(head, "\"resourceSpans\"")) return std::nullopt;
     if (has(head, "\"rocprofiler-sdk-tool\""))
         return Error{ErrorCode::Unreadable, "JSON of rocprofv3, which is not read",
                      "record the job with PyTorch's profiler: its traces hold AMD GPUs' kernels, too"};

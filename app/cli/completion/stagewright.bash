@@ -87,6 +87,7 @@ _stagewright() {
     --engine) _stagewright_words "$current" 'own torch torchtitan'; return ;;
     --optimizer) _stagewright_words "$current" 'adamw sgd kfac'; return ;;
     --progress) _stagewright_words "$current" 'auto jsonl none'; return ;;
+    --otlp) _stagewright_words "$current" '127.0.0.1:4318 127.0.0.1:0'; return ;;
     --log-level) _stagewright_words "$current" 'error warning info debug'; return ;;
     --sends) _stagewright_words "$current" 'buffered rendezvous'; return ;;
     --receives) _stagewright_words "$current" 'blocking posted'; return ;;

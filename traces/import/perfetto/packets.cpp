@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 #include <protozero/pbf_reader.hpp>
-#include <zlib.h>
 
 #include "traces/export/perfetto_fields.h"
 #include "traces/foreign/archive.h"
@@ -15,29 +14,6 @@ namespace stagewright {
 namespace {
 
 namespace pf = perfetto;
-
-Result<std::string> inflated(std::string_view bytes, std::size_t most)
-{
-    z_stream stream{};
-    if (inflateInit2(&stream, 15 + 32) != Z_OK) return fail(ErrorCode::Failed, "out of memory"); // zlib or gzip
-    std::string out;
-    stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
-    stream.avail_in = static_cast<uInt>(bytes.size());
-    int code = Z_OK;
-    while (code == Z_OK) {
-        const std::size_t before = out.size();
-        if (before >= most) break;
-        out.resize(std::min(most, std::max<std::size_t>(before * 2, bytes.size() * 4 + 4096)));
-        stream.next_out = reinterpret_cast<Bytef*>(out.data() + before);
-        stream.avail_out = static_cast<uInt>(out.size() - before);
-        code = inflate(&stream, Z_NO_FLUSH);
-        out.resize(out.size() - stream.avail_out);
-        if (code == Z_OK && stream.avail_in == 0 && stream.avail_out > 0) break; // it has no end
-    }
-    inflateEnd(&stream);
-    if (code == Z_STREAM_END) return out;
-    return fail(ErrorCode::Unreadable, out.size() >= most ? "it is larger than what is unpacked" : "it is damaged");
-}
 
 // Only what Trace and its packets have; false: it is something else, or damaged.
 bool hasKnownFields(std::string_view packet)
@@ -139,8 +115,8 @@ void PerfettoPackets::unpack(std::string_view packet)
         }
         const auto view = reader.get_view();
         const std::string_view bytes(view.data(), view.size());
-        auto unpacked =
-            tag == pf::Packet::compressed ? inflated(bytes, mostUnpackedBytes) : unpackedZstd(bytes, mostUnpackedBytes);
+        auto unpacked = tag == pf::Packet::compressed ? unpackedDeflate(bytes, mostUnpackedBytes)
+                                                      : unpackedZstd(bytes, mostUnpackedBytes);
         if (unpacked) {
             m_inside = std::move(*unpacked);
             m_insideAt = 0;
