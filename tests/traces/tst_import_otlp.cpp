@@ -15,6 +15,7 @@
 #include "traces/import/otlp/otlp_fields.h"
 #include "traces/import/otlp/otlp_protobuf.h"
 #include "traces/import/perfetto/packets.h"
+#include "traces/report/run_report.h"
 #include "traces/run/rank_places.h"
 
 using namespace stagewright;
@@ -410,6 +411,17 @@ private slots:
         for (const Span& span : one.run.timeline->spans())
             if (span.label == 0) ops += toText(span.op) + ' ';
         QCOMPARE(ops, std::string("2F0 2B0 "));
+        // What other ranks would say is unknown, never zero.
+        const auto report = reportOf(one.run);
+        QVERIFY(report);
+        const auto figures = report->figures();
+        for (const char* key : {"bubble_fraction", "idle", "idle_by_cause.warmup", "idle_by_cause.transfer",
+                                "overlap.comm_time", "overlap.messages"})
+            QCOMPARE(document::findFigure(figures, key)->unknown,
+                     std::string("only 1 of the pipeline's 4 ranks is in the run"));
+        const auto* busy = document::findFigure(figures, "busy");
+        QVERIFY(busy->unknown.empty());
+        QCOMPARE(busy->value, 7e6);
     }
 
     void numbersOfAttributes()

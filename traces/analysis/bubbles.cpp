@@ -615,6 +615,7 @@ bool BubbleReport::knows(IdleCause cause) const
     const bool ofMessages =
         cause == IdleCause::Transfer || cause == IdleCause::PeerWait || cause == IdleCause::HeadOfLine;
     // waits for reductions are known
+    if (partial) return false;
     return noArrivals.empty() || !ofMessages || byCause[static_cast<std::size_t>(cause)] != 0;
 }
 
@@ -642,7 +643,9 @@ Result<BubbleReport> analyseBubbles(const StepContext& context)
     const StepExtent whole = wholeStep(timeline, context.step());
     report.stepBegin = std::min(whole.begin, report.windowBegin);
     report.stepEnd = std::max(whole.end, report.windowEnd);
-    report.noArrivals = whyNoArrivals(timeline);
+    report.noArrivals = context.missingRanks();
+    report.partial = !report.noArrivals.empty();
+    if (!report.partial) report.noArrivals = whyNoArrivals(timeline);
     const Replays replays(context);
     report.slowness = replays.slowness();
     report.longer = replays.levels().longer;
@@ -783,8 +786,9 @@ Result<AnalysisRows> bubbleRows(const StepContext& context)
     }
     out.sentence = stragglerSentence(report, context.timeline().timeUnit());
     if (!report.noArrivals.empty())
-        out.sentence =
-            report.noArrivals + ": their time is in Launch" + (out.sentence.empty() ? "" : "; ") + out.sentence;
+        out.sentence = report.noArrivals +
+                       (report.partial ? ": what idle time waited for is unknown" : ": their time is in Launch") +
+                       (out.sentence.empty() ? "" : "; ") + out.sentence;
     return out;
 }
 

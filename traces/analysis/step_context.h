@@ -16,6 +16,7 @@
 #include "traces/analysis/slack.h"
 #include "traces/fit/executed_run.h"
 #include "traces/fit/residuals.h"
+#include "traces/run/run_facts.h"
 #include "traces/step/step_graph.h"
 
 namespace stagewright {
@@ -30,6 +31,7 @@ public:
     StepContext(const Timeline& timeline, int step, BubbleOptions options = {});
 
     const Run& run() const { return *m_run; }
+    std::string missingRanks() const { return m_run == nullptr ? std::string() : partOfPipeline(*m_run); }
     const Timeline& timeline() const { return m_timeline; }
     int step() const { return m_step; }
     const BubbleOptions& options() const { return m_options; }

@@ -106,10 +106,12 @@ StepSamples sampleSteps(const StepContext& shown)
         add("whole_step", static_cast<double>(bubbles->stepTime()));
         add("makespan", static_cast<double>(bubbles->makespan()));
         add("span", static_cast<double>(bubbles->span));
-        add("bubble_fraction", bubbles->bubbleFraction);
-        add("bubble_rate_span", bubbles->bubbleRateSpan);
         add("busy", static_cast<double>(bubbles->busy));
-        add("idle", static_cast<double>(bubbles->idle));
+        if (!bubbles->partial) {
+            add("bubble_fraction", bubbles->bubbleFraction);
+            add("bubble_rate_span", bubbles->bubbleRateSpan);
+            add("idle", static_cast<double>(bubbles->idle));
+        }
         for (std::size_t cause = 0; cause < idleCauseCount; ++cause)
             if (bubbles->knows(static_cast<IdleCause>(cause)))
                 add("idle_by_cause." + std::string(toText(static_cast<IdleCause>(cause))),

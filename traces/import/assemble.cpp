@@ -246,6 +246,8 @@ void describePlaces(const std::vector<ForeignRank>& ranks, ImportedRun& out)
             sizes +=
                 fmt::format("{}{} {}", sizes.empty() ? "" : " × ", toText(static_cast<ParallelDimension>(d)), size[d]);
     addFact(out, "parallel", sizes);
+    if (const std::size_t all = size[static_cast<std::size_t>(ParallelDimension::Pipeline)]; all > ranks.size())
+        addFact(out, "pipeline_ranks", std::to_string(all));
     addFact(out, "rank_places", placesText(places));
 }
 

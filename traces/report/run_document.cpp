@@ -300,7 +300,7 @@ void addIdle(Document& document, const RunReport& report, bool titled)
     if (const Nanos apart = window - bubbles.busy - bubbles.idle; apart != 0)
         row(
             "apart (optimizer)", apart, {}, [](const RankBubbles& rank) { return rank.apart; }, Tone::Plain);
-    section.add(std::move(table)).shown = report.noOps.empty();
+    section.add(std::move(table)).shown = report.noOps.empty() && !bubbles.partial;
     if (report.noOps.empty()) section.add(Sentences{{}, report.sentences()});
 }
 
@@ -356,8 +356,10 @@ void addCriticalPath(Document& document, const Run& run, const RunReport& report
     Section& section = document.add("Critical path");
     std::vector<TableCell> ops;
     for (const CriticalLink& link : path) ops.emplace_back(toText(run.timeline->spans()[link.span].op));
-    section.add(listOf("critical_path", ColumnKind::Text, std::move(ops))).unknown = report.noOps;
-    if (path.empty() || !shown || !report.noOps.empty()) return;
+    const std::string unknown =
+        report.noOps.empty() && report.bubbles.partial ? report.bubbles.noArrivals : report.noOps;
+    section.add(listOf("critical_path", ColumnKind::Text, std::move(ops))).unknown = unknown;
+    if (path.empty() || !shown || !unknown.empty()) return;
     const Timeline& timeline = *run.timeline;
     Nanos waits = 0;
     for (const CriticalLink& link : path) waits += link.waitBefore;
@@ -565,7 +567,7 @@ Section gapsSection(const StepContext& context, const RunReport& report, std::si
     std::stable_sort(longest.begin(), longest.end(), [&](std::size_t a, std::size_t b) {
         return gaps[a].end - gaps[a].start > gaps[b].end - gaps[b].start;
     });
-    longest.resize(std::min(longest.size(), explained));
+    longest.resize(report.bubbles.partial ? 0 : std::min(longest.size(), explained));
     const GapExplainer explainer(context);
     const auto name = [&](SpanId span) {
         return span == noSpan ? TableCell() : TableCell(timeline.nameOf(timeline.spans()[span]));
@@ -578,7 +580,7 @@ Section gapsSection(const StepContext& context, const RunReport& report, std::si
         TableRow cells{std::int64_t(gap.rank),
                        gap.start,
                        gap.end,
-                       std::string(toText(gap.cause)),
+                       report.bubbles.partial ? TableCell() : TableCell(std::string(toText(gap.cause))),
                        name(gap.next),
                        name(gap.blamed),
                        gap.hasReadyOp ? TableCell(toText(gap.readyOp)) : TableCell(),

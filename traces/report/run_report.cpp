@@ -191,6 +191,9 @@ std::vector<document::Figure> RunReport::figures() const
     peak("weight_bytes", "Weights", MemoryCategory::Weights);
     if (!collectives.empty()) addCollectives(out);
     for (document::Figure& figure : out) {
+        if (bubbles.partial &&
+            (figure.key == "bubble_fraction" || figure.key == "bubble_rate_span" || figure.key == "idle"))
+            figure.unknown = bubbles.noArrivals;
         if (!noOps.empty() && figure.kind != ColumnKind::Size) figure.unknown = noOps;
         figure.meaning = meaningOfFigure(figure.key);
         figure.moreIsBetter = figure.key.ends_with(".hidden_time");
@@ -209,7 +212,9 @@ std::vector<document::Figure> RunReport::figures() const
 std::vector<std::string> RunReport::sentences() const
 {
     std::vector<std::string> out;
-    if (noOps.empty() && !bubbles.noArrivals.empty())
+    if (noOps.empty() && bubbles.partial)
+        out.push_back(bubbles.noArrivals + ": bubbles, messages and the critical path of the job are unknown");
+    else if (noOps.empty() && !bubbles.noArrivals.empty())
         out.push_back(bubbles.noArrivals +
                       ": inputs count as there once they were made, and the time of messages is in Launch");
     if (std::string straggler = stragglerSentence(bubbles, units.time); !straggler.empty())

@@ -21,6 +21,14 @@ std::string configured(const Run& run, std::string_view key)
     return {};
 }
 
+std::string partOfPipeline(const Run& run)
+{
+    const int all = wholeOf<int>(configured(run, "pipeline_ranks")).value_or(0);
+    return all <= run.info.ranks ? std::string()
+                                 : fmt::format("only {} of the pipeline's {} ranks {} in the run", run.info.ranks, all,
+                                               run.info.ranks == 1 ? "is" : "are");
+}
+
 namespace {
 
 // "3073767 ns, 1000000000 bytes/s", "3073767 ns, no bandwidth limit" as recorded; nothing: something else.
