@@ -184,14 +184,14 @@ ForeignRank rankOf(Process& process, const NameTable& names)
 
 int OtlpSpans::addResource()
 {
-    m_resources.emplace_back();
+    m_resources.push_back(&*m_attributes.insert(OtlpAttributes()).first);
     return static_cast<int>(m_resources.size()) - 1;
 }
 
 void OtlpSpans::setResource(int resource, OtlpAttributes attributes)
 {
-    // Requests of one process follow each other: the same attributes are kept once.
-    m_resources[static_cast<std::size_t>(resource)] = std::move(attributes);
+    // Those of a process, in each of its requests, are kept once.
+    m_resources[static_cast<std::size_t>(resource)] = &*m_attributes.insert(std::move(attributes)).first;
 }
 
 bool OtlpSpans::add(int resource, const OtlpSpan& span)
@@ -244,7 +244,7 @@ Result<ForeignFile> OtlpSpans::finish()
     for (const KeptSpan& span : m_spans) {
         Process*& process = byResource[static_cast<std::size_t>(span.resource)];
         if (process == nullptr) {
-            Process made = processOf(m_resources[static_cast<std::size_t>(span.resource)]);
+            Process made = processOf(*m_resources[static_cast<std::size_t>(span.resource)]);
             process = &processes.try_emplace(made.key, std::move(made)).first->second;
         }
         process->spans.push_back(span);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -40,6 +41,12 @@ struct KeptSpan {
 
 class OtlpSpans {
 public:
+    OtlpSpans() = default;
+    OtlpSpans(OtlpSpans&&) = default; // resources are referenced by pointer
+    OtlpSpans& operator=(OtlpSpans&&) = default;
+    OtlpSpans(const OtlpSpans&) = delete;
+    OtlpSpans& operator=(const OtlpSpans&) = delete;
+
     int addResource();                                         // of one process; its attributes may come later
     void setResource(int resource, OtlpAttributes attributes); // of addResource()
     // False: it is counted, but not kept.
@@ -59,7 +66,8 @@ public:
     Result<ForeignFile> finish();
 
 private:
-    std::vector<OtlpAttributes> m_resources;
+    std::set<OtlpAttributes> m_attributes;
+    std::vector<const OtlpAttributes*> m_resources; // of m_attributes, by resource
     std::vector<KeptSpan> m_spans;
     NameTable m_names;
     std::unordered_set<std::uint64_t> m_ids; // of spans, for those that were sent twice
