@@ -132,7 +132,8 @@ std::string trainingCommand(const ModelPreset& model, const Parallelism& way, st
     const std::string what = way.tensor > 1 ? fmt::format("t = {}", way.tensor) : cant;
     whyNot = what.empty() ? "" : what + " can't be trained here";
     if (!whyNot.empty()) return {};
-    std::string out = fmt::format("stagewright record -s {} -p {} -m {}", schedule, way.pipeline, way.microbatches);
+    std::string out = fmt::format("stagewright record --schedule {} --ranks {} --microbatches {}", schedule,
+                                  way.pipeline, way.microbatches);
     if (way.chunks > 1) out += fmt::format(" --chunks {}", way.chunks);
     if (way.replicas > 1) {
         constexpr std::string_view shared[] = {"none", "optimizer", "gradients"};

@@ -28,7 +28,7 @@ struct Place {
     std::int64_t first, second;
 };
 
-// A reader of its own: places and numbers of fields stand in the format's page, not in the writer's.
+// A reader of its own: it has places and numbers of fields from the format's page.
 class ArrowReader {
 public:
     explicit ArrowReader(std::string bytes) : m_bytes(std::move(bytes))

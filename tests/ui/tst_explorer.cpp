@@ -24,6 +24,7 @@
 #include "traces/run/simulated_run.h"
 #include "traces/store/add_runs.h"
 #include "traces/store/run_file.h"
+#include "widgets/record/record_dialog.h"
 #include "widgets/table_copy.h"
 #include "widgets/timeline/timeline_view.h"
 #include "window_fixture.h"
@@ -500,6 +501,29 @@ private slots:
         QVERIFY(settle(window));
         QCOMPARE(page->degrees()->items(), 1);
         QVERIFY(page->answer()->question.pinned.starts_with("t="));
+
+        // a way with t = 1 opens in the recording dialog as its command says; one with t > 1 says why not
+        const auto first = [&](const char* pinned) {
+            page->setField("pin", QString::fromLatin1(pinned));
+            return settle(window);
+        };
+        QVERIFY(first("t=2"));
+        QVERIFY(!page->trainButton()->isEnabled() && page->trainButton()->toolTip().contains("t = 2"));
+        QVERIFY(first("t=1,p=4"));
+        QVERIFY(page->trainButton()->isEnabled());
+        QTest::mouseClick(page->trainButton(), Qt::LeftButton);
+        auto* dialog = window.findChild<RecordDialog*>();
+        QVERIFY(dialog != nullptr);
+        const Setup setup = dialog->setup();
+        const Parallelism trained = page->answer()->shown[0].way;
+        QCOMPARE(setup.ranks, 4);
+        QCOMPARE(setup.microbatches, trained.microbatches);
+        QCOMPARE(setup.replicas, trained.replicas);
+        QCOMPARE(setup.microbatchSize, static_cast<int>(trained.samples));
+        QCOMPARE(QString::fromStdString(setup.model),
+                 QStringLiteral("layers=24,hidden=2048,heads=16,seq=2048,vocab=50304"));
+        dialog->close();
+        page->setField("pin", {});
 
         // nothing fits; what can't be asked
         page->setField("cluster", QStringLiteral("8@a100:memory=1MB"));

@@ -160,7 +160,8 @@ ChooseView::ChooseView(QWidget* parent) : QWidget(parent)
     m_open = new QPushButton(u"Save as run…"_s, this);
     m_open->setToolTip(u"Simulates the chosen way's pipeline under its best schedule, adds it to a run file, and opens "
                        "that. Simulated only: ways with t > 1 can't be trained here."_s);
-    for (QPushButton* button : {m_pin, m_open}) buttons->addWidget(button);
+    m_train = new QPushButton(u"Train it…"_s, this);
+    for (QPushButton* button : {m_pin, m_open, m_train}) buttons->addWidget(button);
     buttons->addStretch();
     column->addLayout(buttons);
 
@@ -174,6 +175,7 @@ ChooseView::ChooseView(QWidget* parent) : QWidget(parent)
     connect(m_open, &QPushButton::clicked, this, [this] {
         if (m_answer && m_chosen >= 0) emit openAsked(m_chosen);
     });
+    connect(m_train, &QPushButton::clicked, this, [this] { emit trainAsked(m_training->text()); });
     for (PlotWidget* picture : {m_time, m_memory}) {
         connect(picture, &PlotWidget::itemChosen, this, [this, picture](int item) { choose(picture->idOf(item)); });
         connect(picture, &PlotWidget::itemActivated, this, [this, picture](int item) {
@@ -279,16 +281,20 @@ void ChooseView::showChoice()
     m_megatron->setText(any ? qtText(megatronArguments(m_answer->question.layout.model,
                                                        m_answer->shown[static_cast<std::size_t>(m_chosen)].way))
                             : QString());
-    QString training;
+    QString training, whyNone;
     if (any) {
         const auto way = static_cast<std::size_t>(m_chosen);
         const auto& simulated = m_answer->simulated[way];
         std::string whyNot;
         training = qtText(trainingCommand(m_answer->question.layout.model, m_answer->shown[way].way,
                                           simulated ? simulated->schedule : "1f1b", whyNot));
-        if (!whyNot.empty()) training = u"simulated only: %1"_s.arg(qtText(whyNot));
+        whyNone = qtText(whyNot);
+        if (!whyNot.empty()) training = u"simulated only: %1"_s.arg(whyNone);
     }
     m_training->setText(training);
+    m_train->setEnabled(any && whyNone.isEmpty());
+    m_train->setToolTip(whyNone.isEmpty() ? u"Opens the recording dialog with the chosen way: a recording proves it"_s
+                                          : u"Simulated only: %1"_s.arg(whyNone));
     m_training->setCursorPosition(0);
     m_command->setCursorPosition(0);
     m_megatron->setCursorPosition(0);

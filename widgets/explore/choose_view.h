@@ -40,6 +40,7 @@ public:
     QPushButton* pinButton() { return m_pin; }
     QPushButton* freeButton() { return m_free; }
     QPushButton* measuredButton() { return m_measured; }
+    QPushButton* trainButton() { return m_train; }
     QString said() const;    // of the chosen way
     QString command() const; // that asks for it
     Plot plot() const;       // as it is shown
@@ -49,7 +50,8 @@ public:
 signals:
     void questionChanged();
     void openAsked(int way); // on the timeline
-    void measuredAsked();    // the layers of the run that is shown
+    void trainAsked(const QString& command);
+    void measuredAsked(); // the layers of the run that is shown
 
 protected:
     void hideEvent(QHideEvent* event) override;
@@ -76,6 +78,7 @@ private:
     QPushButton* m_pin;
     QPushButton* m_free;
     QPushButton* m_open;
+    QPushButton* m_train;
     std::shared_ptr<const WaysAnswer> m_answer;
     int m_chosen = -1;
 };

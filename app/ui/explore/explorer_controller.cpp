@@ -17,6 +17,7 @@
 #include "schedules/base/text.h"
 #include "schedules/layout/layout.h"
 #include "schedules/library/registry.h"
+#include "schedules/setup/keys.h"
 #include "schedules/survey/memory.h"
 #include "traces/fit/measured_layers.h"
 #include "traces/fit/measured_step.h"
@@ -30,6 +31,7 @@
 #include "widgets/literals.h"
 #include "widgets/numbers.h"
 #include "widgets/plot/painter_canvas.h"
+#include "widgets/record/record_dialog.h"
 #include "widgets/runs/runs_model.h"
 
 namespace stagewright {
@@ -142,6 +144,7 @@ ExplorerController::ExplorerController(Workspace& workspace)
         if (auto done = writePicture(plot, path); !done) m_workspace.banner()->showError(QString(), done.error());
     });
     connect(m_view->ways(), &ChooseView::openAsked, this, &ExplorerController::saveWay);
+    connect(m_view->ways(), &ChooseView::trainAsked, this, &ExplorerController::trainWay);
     connect(m_view->ways(), &ChooseView::measuredAsked, this, &ExplorerController::takeLayers);
     connect(m_view->planner(), &PlannerView::questionChanged, this, &ExplorerController::askProblem);
     connect(m_view->planner(), &PlannerView::openAsked, this, &ExplorerController::openProblem);
@@ -303,6 +306,15 @@ void ExplorerController::takeLayers()
     page->setField("sizes", qtText(fmt::format("layers={},hidden={},heads={},seq={},vocab={}", model->layers,
                                                model->hidden, model->heads, model->sequence, model->vocabulary)));
     page->setField("layers-from", u"%1#%2"_s.arg(ref.file).arg(ref.id));
+}
+
+void ExplorerController::trainWay(const QString& command)
+{
+    std::vector<std::string> words;
+    for (const QString& word : command.split(u' ', Qt::SkipEmptyParts).mid(2)) words.push_back(word.toStdString());
+    const auto setup = withOptions({}, words);
+    if (!setup) return m_workspace.banner()->showError(QString(), setup.error());
+    if (RecordDialog* dialog = m_workspace.feature<Recording>()->openRecordDialog()) dialog->setSetup(*setup);
 }
 
 void ExplorerController::simulateWays(const WaysQuestion& question)

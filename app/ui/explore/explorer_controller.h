@@ -58,7 +58,8 @@ private:
     void takeLayers(); // of the shown run, for Choose
     void simulateWays(const WaysQuestion& question);
     void saveWay(int way);
-    void askProblem(); // of the page Planners, at once
+    void trainWay(const QString& command); // stagewright record …, in the dialog
+    void askProblem();                     // of the page Planners, at once
     void openProblem();
     void askChart(const std::vector<std::string>& schedules);
     void nextState(); // simulates the next schedule of the page State
