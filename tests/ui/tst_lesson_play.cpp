@@ -606,8 +606,9 @@ private slots:
         QVERIFY(ready(window));
         std::set<std::string> names;
         for (const auto& [key, run] : session.learner().runs) names.insert(run->info.name);
-        QCOMPARE(names, (std::set<std::string>{"Lesson 15: Clean", "Lesson 15: Patient A", "Lesson 15: Patient B",
-                                               "Lesson 15: Patient C", "Lesson 15: Patient D"}));
+        QCOMPARE(names,
+                 (std::set<std::string>{"Lesson 15: The healthy run", "Lesson 15: Patient A", "Lesson 15: Patient B",
+                                        "Lesson 15: Patient C", "Lesson 15: Patient D"}));
         for (const auto& [key, run] : session.learner().runs)
             for (const auto& [fact, value] : run->configuration)
                 QVERIFY2(fact != "perturb" || value.starts_with("secret="), value.c_str());
