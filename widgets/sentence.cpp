@@ -11,8 +11,9 @@ namespace stagewright {
 
 QString sentence(QString text)
 {
-    const bool name = text.section(u' ', 0, 0).contains(u'_'); // of a kernel: as it is
-    if (!text.isEmpty() && !name) text[0] = text[0].toUpper();
+    // of a kernel, a function or a file: as it is
+    static const QRegularExpression name(u"^\\S*(_|::|/|[^.\\s]\\.\\w\\w)"_s);
+    if (!text.isEmpty() && !name.match(text).hasMatch()) text[0] = text[0].toUpper();
     return text;
 }
 

@@ -300,6 +300,14 @@ private slots:
                                  30000);
         QVERIFY(!QFileInfo::exists(m_fixture->dir.filePath(QStringLiteral("no"))));
         QVERIFY(opened->isVisible());
+        // Return tries again; it writes nothing into a field.
+        QTRY_VERIFY(opened->focusWidget() == import);
+        QVERIFY(writeBytes(m_fixture->dir.filePath(QStringLiteral("no")), "a file"));
+        QTest::keyClick(opened->focusWidget(), Qt::Key_Return);
+        QTRY_VERIFY_WITH_TIMEOUT(opened->settled() && opened->focusWidget() == import, 30000);
+        QCOMPARE(opened->findChild<QPlainTextEdit*>(QStringLiteral("traces"))->toPlainText().count(QLatin1Char('\n')),
+                 qsizetype(0));
+        QVERIFY(QFile::remove(m_fixture->dir.filePath(QStringLiteral("no"))));
 
         // Cancelled during storing, from the storing code itself.
         const QString target = m_fixture->dir.filePath(QStringLiteral("never.stagewright"));
@@ -412,6 +420,30 @@ private slots:
         QTRY_VERIFY_WITH_TIMEOUT(opened->settled(), 30000);
         QVERIFY2(opened->faultText().contains(QStringLiteral("nowhere.json")), qPrintable(opened->faultText()));
         QVERIFY(!opened->findChild<QPushButton*>(QStringLiteral("primary"))->isEnabled());
+        // Return reads again: the file may be there by now.
+        QTRY_VERIFY(opened->focusWidget() == opened->findChild<QPushButton*>(QStringLiteral("stop")));
+        QVERIFY(QFile::copy(folder + QStringLiteral("/rank0.pt.trace.json"),
+                            m_fixture->dir.filePath(QStringLiteral("nowhere.json"))));
+        QTest::keyClick(opened->focusWidget(), Qt::Key_Return);
+        QTRY_VERIFY_WITH_TIMEOUT(opened->settled() && opened->reading(), 30000);
+    }
+
+    // How many events were skipped is said once, in one form.
+    void damageIsSaidOnce()
+    {
+        QJsonArray events;
+        for (int i = 0; i < 1300; ++i) {
+            QJsonObject event{{"ph", "X"}, {"name", "load"}, {"pid", 0}, {"tid", 1}, {"ts", 10 * i}, {"dur", 5}};
+            if (i % 13 != 0) event[QStringLiteral("dur")] = QStringLiteral("long");
+            events << event;
+        }
+        const QString path = m_fixture->dir.filePath(QStringLiteral("damaged.json"));
+        QVERIFY(writeBytes(path, QJsonDocument(QJsonObject{{"traceEvents", events}}).toJson()));
+        ImportDialog* opened = preview({path});
+        QVERIFY(opened != nullptr && opened->reading());
+        const QString details = opened->detailsText();
+        QVERIFY2(details.contains(QStringLiteral("1,200 of 1,300")), qPrintable(details));
+        QVERIFY2(!details.contains(QStringLiteral("1200")), qPrintable(details));
     }
 
     // A custom order: the nearest library schedule and where it differs.

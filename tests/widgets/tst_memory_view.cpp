@@ -7,6 +7,7 @@
 #include <QTest>
 
 #include "sample_timelines.h"
+#include "traces/report/run_report.h"
 #include "widgets/memory/memory_view.h"
 
 using namespace stagewright;
@@ -608,6 +609,19 @@ void TestMemoryView::unknownIsOneLine()
     QVERIFY(!m_view->known());
     QVERIFY(!m_view->accessibleDescription().contains(QStringLiteral("peak")));
     QVERIFY(m_view->minimumSizeHint().height() < 40 && m_view->sizeHint().height() < usual);
+    // What to do about it is read whole, on as many lines as a narrow view makes of it.
+    RunReport report;
+    report.noMemory = "the trace has no memory events: record with profile_memory=True and export JSON";
+    PanelOptions options;
+    options.report = &report;
+    m_view->setPanels({makePanel(*bare, options)});
+    const int line = m_view->maximumHeight();
+    m_view->resize(470, line);
+    QTRY_VERIFY(m_view->maximumHeight() > line);
+    QVERIFY(m_view->maximumHeight() < 3 * line);
+    QCOMPARE(m_view->minimumSizeHint().height(), m_view->maximumHeight());
+    m_view->resize(1284, 500);
+    QTRY_COMPARE(m_view->maximumHeight(), line);
     m_view->setPanels({m_panel});
     QVERIFY(m_view->known());
     QCOMPARE(m_view->sizeHint().height(), usual);

@@ -365,6 +365,14 @@ void TestWidgetBasics::identifiersStayAsTheyAre()
         QCOMPARE(glyphs[3], font.glyphIndexesForString(QStringLiteral("x")).front());
         QVERIFY(glyphs[3] != font.glyphIndexesForString(QStringLiteral("×")).front());
     }
+    // Names start a sentence as they are, other words with a capital.
+    for (const QString& name :
+         {QStringLiteral("mfu_2gpu_before was imported"), QStringLiteral("step_12"), QStringLiteral("at::native::add"),
+          QStringLiteral("rank3.pt.trace.json: it ends early"), QStringLiteral("a/b.json is empty")})
+        QCOMPARE(sentence(name), name);
+    QCOMPARE(sentence(QStringLiteral("its lanes, e.g. those of CPUs")),
+             QStringLiteral("Its lanes, e.g. those of CPUs"));
+    QCOMPARE(sentence(QStringLiteral("rank 0: op 3.5 µs")), QStringLiteral("Rank 0: op 3.5 µs"));
 }
 
 void TestWidgetBasics::longNamesBreakAndTipsWrap()

@@ -209,10 +209,7 @@ void describeRanks(const std::vector<ForeignRank>& ranks, ImportedRun& out)
     }
     out.leftOut.assign(leftOut.begin(), leftOut.end());
     addFact(out, "outliers", std::move(outliers));
-    if (out.damaged > 0)
-        out.notes.push_back(
-            fmt::format("{} of {} events {}", out.damaged, out.events + out.damaged,
-                        out.damaged == 1 ? "is damaged and was skipped" : "are damaged and were skipped"));
+    if (out.damaged > 0) out.notes.push_back(out.damageNote());
     if (repaired > 0)
         out.notes.push_back(fmt::format("{} read after replacing bad characters",
                                         repaired == 1 ? "1 event was" : fmt::format("{} events were", repaired)));
@@ -385,6 +382,12 @@ JobParts partsOf(std::vector<ForeignRank>& ranks, OpReading& reading, const Mess
 }
 
 } // namespace
+
+std::string ImportedRun::damageNote() const
+{
+    return fmt::format("{} of {} events {}", damaged, events + damaged,
+                       damaged == 1 ? "is damaged and was skipped" : "are damaged and were skipped");
+}
 
 // Whether the marked steps, where there are some, hold work or a range other than their own.
 static bool anythingInSteps(const JobParts& parts)

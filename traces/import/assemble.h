@@ -43,6 +43,9 @@ struct ImportedRun {
     std::vector<std::string> notes; // sentences; also the run's note
     // of the job, where no range is named like an op, or if asked for; else null
     std::shared_ptr<const RangeNames> rangeNames;
+
+    // Of the notes the one that says how many events were skipped.
+    std::string damageNote() const;
 };
 
 // One run for each pipeline of the job (data-parallel copies are runs of their own). Ranks without a number are

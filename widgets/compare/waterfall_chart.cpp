@@ -6,6 +6,7 @@
 #include <QCoreApplication>
 
 #include "widgets/literals.h"
+#include "widgets/sentence.h"
 
 namespace stagewright {
 
@@ -55,8 +56,7 @@ std::vector<WaterfallBar> ladderBars(const Comparison& comparison, const QString
     std::vector<WaterfallBar> bars;
     if (comparison.ladder.size() < 2) return bars;
     for (const LadderRung& rung : comparison.ladder) {
-        QString title = QString::fromStdString(rung.title);
-        if (!title.isEmpty()) title[0] = title[0].toUpper();
+        const QString title = sentence(rung.title);
         const bool first = rung.kind == RungKind::Start;
         bars.push_back({title, u"One change at a time, simulated with A's costs until the costs themselves change."_s,
                         first ? 0 : rung.makespan - rung.change, rung.makespan, first});

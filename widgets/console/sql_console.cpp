@@ -14,6 +14,7 @@
 
 #include "widgets/literals.h"
 #include "widgets/numbers.h"
+#include "widgets/sentence.h"
 #include "widgets/style.h"
 #include "widgets/table_copy.h"
 
@@ -154,8 +155,7 @@ void SqlConsole::showFault(const QString& message, const QString& remedy)
 {
     m_model.setRows({}); // they are not of this query
     m_export->setEnabled(false);
-    QString text = message;
-    if (!text.isEmpty()) text[0] = text[0].toUpper();
+    const QString text = sentence(message);
     m_said->setText(remedy.isEmpty() ? text : text + u". "_s + remedy);
     setRole(m_said, "worse");
 }

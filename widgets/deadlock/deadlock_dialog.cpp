@@ -88,8 +88,7 @@ void DeadlockDialog::explain()
         text = u"No deadlock with this setting: the order finishes."_s;
     else
         text = QString::fromStdString(describeDeadlock(m_deadlock));
-    if (!text.isEmpty()) text[0] = text[0].toUpper();
-    m_sentence->setText(text);
+    m_sentence->setText(stagewright::sentence(text));
     m_view->setDeadlock(m_schedule, m_deadlock);
     m_fix->setVisible(m_deadlock.fixed.has_value());
     if (!m_deadlock.fixed) return;

@@ -23,6 +23,7 @@
 #include "widgets/background.h"
 #include "widgets/literals.h"
 #include "widgets/preferences/preferences.h"
+#include "widgets/sentence.h"
 #include "widgets/style.h"
 
 namespace stagewright {
@@ -167,6 +168,7 @@ void ImportDialog::build()
         check();
     });
     m_stop->setObjectName(u"stop"_s);
+    m_stop->setAutoDefault(true);
     m_stop->setSizePolicy(QSizePolicy::Fixed, QSizePolicy::Fixed);
     state->addWidget(m_stateText);
     state->addWidget(m_bar, 1);
@@ -364,6 +366,7 @@ void ImportDialog::arrived(ImportAnswer answer)
     if (m_reading && !m_targetTyped) m_target->setText(m_reading->target);
     fillRuns();
     if (m_reading && m_import->isEnabled() && !m_words->hasFocus() && !m_rules->hasFocus()) m_import->setFocus();
+    if (!m_reading && std::exchange(m_given, false)) m_stop->setFocus(); // Return reads again
 }
 
 void ImportDialog::fillRuns()
@@ -480,8 +483,7 @@ void ImportDialog::check()
 
 void ImportDialog::setFault(QLabel* label, const QString& text)
 {
-    QString shown = text;
-    if (!shown.isEmpty()) shown[0] = shown[0].toUpper();
+    const QString shown = sentence(text);
     label->setText(shown);
     label->setVisible(!shown.isEmpty());
     if (label == m_rulesFault) {
@@ -507,6 +509,7 @@ void ImportDialog::showFault(const Error& error)
     setFault(m_fault,
              QString::fromStdString(error.remedy.empty() ? error.message : error.message + "; " + error.remedy));
     check();
+    if (m_import->isEnabled()) m_import->setFocus(); // the fields that lost the keys while it stored don't take Return
 }
 
 void ImportDialog::reject()

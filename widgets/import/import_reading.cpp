@@ -160,7 +160,8 @@ ImportDescription describe(const ImportedRun& run)
     if (run.damaged > 0)
         add(u"Damaged"_s, u"%L1 of %L2 events could not be read"_s.arg(run.damaged).arg(run.events + run.damaged),
             u"They were skipped; reading continued after them"_s, true);
-    for (const std::string& note : run.notes) out.notes << text(note);
+    for (const std::string& note : run.notes)
+        if (run.damaged == 0 || note != run.damageNote()) out.notes << text(note);
     return out;
 }
 

@@ -57,18 +57,21 @@ MemoryView::~MemoryView() { delete m_card.data(); }
 double MemoryView::paintedHeight() const
 {
     constexpr double each = 84, mostCharts = 16;
-    if (!known()) return header;
+    if (!known()) return scene(size()).headerHeight;
     return header + each * std::clamp(static_cast<double>(m_places.size()), 1.0, mostCharts) + bottomMargin;
 }
 
 QSize MemoryView::sizeHint() const
 {
-    if (!known()) return {1000, static_cast<int>(header)};
+    if (!known()) return {1000, static_cast<int>(scene(size()).headerHeight)};
     return {1000, static_cast<int>(header + 104 * static_cast<double>(std::clamp<std::size_t>(m_places.size(), 1, 4)) +
                                    bottomMargin)};
 }
 
-QSize MemoryView::minimumSizeHint() const { return {420, known() ? 100 : static_cast<int>(header)}; }
+QSize MemoryView::minimumSizeHint() const
+{
+    return {420, known() ? 100 : static_cast<int>(scene(size()).headerHeight)};
+}
 
 bool MemoryView::known() const
 {
@@ -165,8 +168,13 @@ void MemoryView::accept(Rows rows)
     m_places.clear();
     m_rows = std::move(rows);
     arrange();
-    // one line, whatever the legend below it takes
-    setMaximumHeight(known() ? QWIDGETSIZE_MAX : static_cast<int>(header));
+    fitHeight();
+}
+
+// Without charts it is its heading's text, whatever the legend below it takes.
+void MemoryView::fitHeight()
+{
+    setMaximumHeight(known() ? QWIDGETSIZE_MAX : static_cast<int>(scene(size()).headerHeight));
     updateGeometry();
 }
 
@@ -335,6 +343,7 @@ MemoryScene MemoryView::scene(const QSizeF& size) const
     if (budgetShown && *m_budget > top) words << u"outside the chart"_s;
     if (scene.range) words << u"filtered: peaks are those of the selected range"_s;
     scene.subtitle = words.join(u", "_s);
+    if (!known()) scene.headerHeight = std::max(header, headingHeight(scene)); // why, and what to do about it
     return scene;
 }
 

@@ -73,6 +73,7 @@ protected:
     void mouseMoveEvent(QMouseEvent* event) override;
     void leaveEvent(QEvent* event) override;
     void wheelEvent(QWheelEvent* event) override;
+    void resizeEvent(QResizeEvent*) override { fitHeight(); }
     void keyPressEvent(QKeyEvent* event) override; // zoom, pan, fit, history; up and down scroll
     void contextMenuEvent(QContextMenuEvent* event) override;
 
@@ -81,6 +82,7 @@ private:
     MemoryScene scene(const QSizeF& size) const;
     void refill();
     void accept(Rows rows);
+    void fitHeight();
     void arrange();                   // the rows to show and their texts
     int placeOf(int rankIndex) const; // −1: none
     void scrollBy(double pixels);

@@ -425,6 +425,11 @@ void paintCurves(QPainter& p, const MemoryScene& scene, const Theme& theme, int 
     }
 }
 
+double subtitleLeft(const MemoryScene& scene)
+{
+    return std::max(scene.axis.left, 32 + QFontMetricsF(fontOf(FontRole::Strong)).horizontalAdvance(scene.title));
+}
+
 void paintRow(QPainter& p, const MemoryScene& scene, const Theme& theme, int index)
 {
     const MemoryPlace& place = scene.rows[static_cast<std::size_t>(index)];
@@ -451,6 +456,13 @@ void paintRow(QPainter& p, const MemoryScene& scene, const Theme& theme, int ind
 }
 
 } // namespace
+
+double headingHeight(const MemoryScene& scene)
+{
+    const QRectF room(0, 0, std::max(1.0, scene.size.width() - subtitleLeft(scene) - 8), 1e4);
+    const QFontMetricsF metrics(fontOf(FontRole::Small));
+    return std::ceil(metrics.boundingRect(room, Qt::TextWordWrap, scene.subtitle).height()) + 12;
+}
 
 void paintMemory(QPainter& p, const MemoryScene& scene, const Theme& theme)
 {
@@ -494,14 +506,14 @@ void paintMemory(QPainter& p, const MemoryScene& scene, const Theme& theme)
     p.fillRect(QRectF(0, scene.headerHeight - 1, scene.size.width(), 1), theme.separator);
     p.setFont(fontOf(FontRole::Strong));
     p.setPen(theme.text);
-    const double titleWidth = QFontMetricsF(p.font()).horizontalAdvance(scene.title);
-    p.drawText(QRectF(16, 0, titleWidth + 4, scene.headerHeight), Qt::AlignVCenter | Qt::AlignLeft, scene.title);
+    const double left = subtitleLeft(scene), room = std::max(0.0, scene.size.width() - left - 8);
+    p.drawText(QRectF(16, 0, left - 16, scene.headerHeight), Qt::AlignVCenter | Qt::AlignLeft, scene.title);
     p.setFont(fontOf(FontRole::Small));
     p.setPen(theme.secondary);
-    const double left = std::max(scene.axis.left, 16 + titleWidth + 16);
-    const double room = std::max(0.0, scene.size.width() - left - 8);
-    p.drawText(QRectF(left, 0, room, scene.headerHeight), Qt::AlignVCenter | Qt::AlignLeft,
-               QFontMetricsF(p.font()).elidedText(scene.subtitle, Qt::ElideRight, room));
+    const bool whole = headingHeight(scene) <= scene.headerHeight;
+    p.drawText(QRectF(left, 0, room, scene.headerHeight),
+               static_cast<int>(Qt::AlignVCenter | Qt::AlignLeft) | (whole ? Qt::TextWordWrap : 0),
+               whole ? scene.subtitle : QFontMetricsF(p.font()).elidedText(scene.subtitle, Qt::ElideRight, room));
     p.restore();
 }
 

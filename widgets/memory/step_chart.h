@@ -65,6 +65,8 @@ struct MemoryScene {
     double yOf(int row, double value) const; // of a counter
 };
 
+// That has room for the whole subtitle, in as many lines as it takes.
+double headingHeight(const MemoryScene& scene);
 void paintMemory(QPainter& painter, const MemoryScene& scene, const Theme& theme);
 
 } // namespace stagewright

@@ -10,6 +10,7 @@
 #include "widgets/literals.h"
 #include "widgets/numbers.h"
 #include "widgets/panel/section_rows.h"
+#include "widgets/sentence.h"
 #include "widgets/tools/tool_form.h"
 
 namespace stagewright {
@@ -121,10 +122,9 @@ void LoweredPanel::setPicture(const LoweredPicture& picture, const Units& units)
     m_deadlock->setVisible(picture.hangs);
     m_channels->setVisible(!picture.channels.empty());
     if (picture.fault) {
-        QString text = picture.hangs ? u"These lists hang: %1"_s.arg(QString::fromStdString(picture.fault->message))
-                                     : QString::fromStdString(picture.fault->message);
-        if (!text.isEmpty()) text[0] = text[0].toUpper();
-        m_figures->addText(text, "worse");
+        m_figures->addText(picture.hangs ? u"These lists hang: %1"_s.arg(QString::fromStdString(picture.fault->message))
+                                         : sentence(picture.fault->message),
+                           "worse");
         if (!picture.fault->remedy.empty()) m_figures->addText(QString::fromStdString(picture.fault->remedy));
         return;
     }

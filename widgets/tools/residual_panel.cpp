@@ -12,6 +12,7 @@
 #include "widgets/numbers.h"
 #include "widgets/panel/selection_column.h"
 #include "widgets/plot/plot_widget.h"
+#include "widgets/sentence.h"
 #include "widgets/tools/tool_form.h"
 
 namespace stagewright {
@@ -100,9 +101,7 @@ void ResidualPanel::setFault(const Error& error)
     m_plot->setPlot({});
     for (PanelSection* section : {m_step, m_selectedSection, m_worst, m_groups}) section->clear();
     for (PanelSection* section : {m_selectedSection, m_worst, m_groups}) section->hide();
-    QString text = QString::fromStdString(error.message);
-    if (!text.isEmpty()) text[0] = text[0].toUpper();
-    m_step->addText(text, "worse");
+    m_step->addText(sentence(error.message), "worse");
     if (!error.remedy.empty()) m_step->addText(QString::fromStdString(error.remedy));
 }
 

@@ -11,6 +11,7 @@
 #include "widgets/edit/move_hint.h"
 #include "widgets/literals.h"
 #include "widgets/numbers.h"
+#include "widgets/sentence.h"
 #include "widgets/timeline/timeline_view.h"
 
 namespace stagewright {
@@ -377,8 +378,7 @@ void EditDrag::explain(OpPosition from, int to, bool made)
         m_goThere = why.goThere;
         const SpanId span = m_editor->spanAt({from.rank, made ? to : from.position});
         const auto rect = span == noSpan ? std::nullopt : m_view->rectOf({0, span});
-        QString place = QString::fromStdString(why.where);
-        if (!place.isEmpty()) place[0] = place[0].toUpper();
+        const QString place = sentence(why.where);
         const QString reason =
             u"%1 can't go there: %2"_s.arg(QString::fromStdString(toText(op)), QString::fromStdString(why.reason));
         m_hint->showAt(rect.value_or(QRectF(gutterWidth + 20, rulerHeight + 20, 10, 10)), reason, place,
@@ -418,16 +418,13 @@ void EditDrag::carryAlong()
 void EditDrag::refuse(const Error& error, const std::optional<QRectF>& at)
 {
     if (error.message.empty()) return m_hint->hide();
-    QString text = QString::fromStdString(error.message);
-    if (!text.isEmpty()) text[0] = text[0].toUpper();
+    QString text = sentence(error.message);
     if (!error.remedy.empty()) text += u"; "_s + QString::fromStdString(error.remedy);
     m_workspace.room().tell(text, 10000);
     m_goThere = -1;
     m_refused = {};
-    QString reason = QString::fromStdString(error.message), remedy = QString::fromStdString(error.remedy);
-    for (QString* one : {&reason, &remedy})
-        if (!one->isEmpty()) (*one)[0] = (*one)[0].toUpper();
-    m_hint->showAt(at.value_or(m_selection->place()), reason, remedy, false, false, false);
+    m_hint->showAt(at.value_or(m_selection->place()), sentence(error.message), sentence(error.remedy), false, false,
+                   false);
 }
 
 } // namespace stagewright

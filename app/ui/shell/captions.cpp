@@ -113,8 +113,7 @@ void Captions::refreshStatus()
     for (QString& part : parts) part = part.trimmed();
     const QString left = parts.isEmpty() ? QString() : parts.takeFirst();
     m_left->setText(left + own.status);
-    for (QString& part : parts)
-        if (!part.isEmpty()) part[0] = part[0].toUpper();
+    for (QString& part : parts) part = sentence(part);
     m_right->setText(parts.join(u"    "_s));
     m_clock->setText(own.clock);
 }
