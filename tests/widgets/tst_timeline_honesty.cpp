@@ -94,6 +94,7 @@ private slots:
     void inkIsProportional();
     void twoPixelBubblesOwnAColumn_data();
     void twoPixelBubblesOwnAColumn();
+    void workWithoutGapsHasNone();
     void anOpAloneIsAPixel();
     void kindsStackInOrder();
     void rareKindsGetATick();
@@ -167,6 +168,26 @@ void TestTimelineHonesty::twoPixelBubblesOwnAColumn()
         bool found = false;
         for (int c = 299; c <= 304; ++c) found = found || picture.ink(c) == 0;
         QVERIFY2(found, qPrintable(QStringLiteral("bubble at %1 ns").arg(gapBegin)));
+    }
+}
+
+// Narrow ops beside wider ones, without a moment between them: no column seems partly idle.
+void TestTimelineHonesty::workWithoutGapsHasNone()
+{
+    const double perPixel = 10'000;
+    for (const double forward : {0.6, 1.23, 1.9}) {
+        std::vector<Piece> pieces;
+        Nanos t = 0;
+        while (t < static_cast<Nanos>((width + 9) * perPixel))
+            for (const auto& [kind, units] : {std::pair{OpKind::Forward, 1.0}, {OpKind::Backward, 2.0}}) {
+                const Nanos stop = t + static_cast<Nanos>(forward * units * perPixel);
+                pieces.push_back({t, stop, kind});
+                t = stop;
+            }
+        const Picture picture = pictureOf(laneOf(pieces), {0, static_cast<Nanos>(width * perPixel)});
+        int least = height;
+        for (int c = 8; c + 1 < width; ++c) least = std::min(least, picture.ink(c));
+        QVERIFY2(least >= height - 1, qPrintable(QStringLiteral("%1 px: %2").arg(forward).arg(least)));
     }
 }
 

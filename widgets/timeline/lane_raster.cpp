@@ -230,6 +230,25 @@ void rasterLane(const LaneData& lane, const Axis& device, const RasterOptions& o
     };
     out.read = last - first;
     const double narrow = 2; // device px: narrower slices are crowded unless isolated
+    // A span of whole columns leaves the rest of its first and last to crowded neighbours: with its own share there they
+    // are not idle.
+    const auto crowded = [&](std::size_t i) {
+        return static_cast<double>(slices[i].end() - slices[i].begin()) < narrow * perColumn;
+    };
+    const auto addEnds = [&](std::size_t i, std::size_t ink) {
+        const Nanos begin = slices[i].begin(), end = slices[i].end();
+        const auto share = [&](Nanos from, Nanos to) {
+            if (to <= from) return;
+            sums.start();
+            sums.add(from, to, ink);
+        };
+        const auto rounded = [&](Nanos t) {
+            return device.range.begin + static_cast<Nanos>(std::llround(std::round(x(t)) * perColumn));
+        };
+        if (i > 0 && slices[i - 1].end() >= begin && crowded(i - 1)) share(begin, std::min(end, rounded(begin)));
+        if (i + 1 < slices.size() && slices[i + 1].begin() <= end && crowded(i + 1))
+            share(std::max(begin, rounded(end)), end);
+    };
     Nanos before = first > 0 ? std::max(slices[first - 1].end(), options.lead) : options.lead;
     for (std::size_t i = first; i < last; ++i) {
         const Slice& slice = slices[i];
@@ -241,11 +260,13 @@ void rasterLane(const LaneData& lane, const Axis& device, const RasterOptions& o
             sums.add(begin, end, lane.inkOf(slice));
         } else if (length >= options.wideMin * perColumn) {
             out.wide.push_back(i);
+            addEnds(i, lane.inkOf(slice));
         } else {
             const std::size_t ink = lane.inkOf(slice);
             if (length >= narrow * perColumn) {
                 out.spans.push_back(
                     {static_cast<int>(std::lround(x(begin))), static_cast<int>(std::lround(x(end))), ink, false});
+                addEnds(i, ink);
             } else {
                 const double spaceBefore = i > 0 ? static_cast<double>(begin - slices[i - 1].end()) : 1e18;
                 const double spaceAfter =
