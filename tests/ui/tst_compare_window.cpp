@@ -2,6 +2,7 @@
 // both themes.
 #include <QComboBox>
 #include <QDialogButtonBox>
+#include <QHeaderView>
 #include <QLabel>
 #include <QPushButton>
 
@@ -13,9 +14,11 @@
 #include "traces/compare/device_tables.h"
 #include "traces/store/run_file.h"
 #include "widgets/compare/baseline_strip.h"
+#include "widgets/compare/compare_overlay.h"
 #include "widgets/compare/compare_panel.h"
 #include "widgets/compare/op_table.h"
 #include "widgets/compare/waterfall_chart.h"
+#include "widgets/panel/inspector.h"
 #include "widgets/panel/side_panel.h"
 #include "widgets/plot/plot_widget.h"
 #include "widgets/timeline/timeline_view.h"
@@ -241,6 +244,10 @@ private slots:
         ComparePanel* panel = window.workspace().feature<CompareController>()->panel();
         const auto comparison = window.workspace().shown().comparison();
         QVERIFY(comparison->devices.has_value());
+        // The band between their ends is as long as what it says, though their steps are unknown.
+        const auto& panels = window.workspace().views().timeline->panels();
+        const auto [before, after] = comparedTimes(*panels[0], *panels[1]);
+        QCOMPARE(after - before, Nanos(30'000));
         const QString text = panel->plainText();
         for (const std::string& why : comparison->devices->why)
             QVERIFY2(text.contains(QString::fromStdString(why), Qt::CaseInsensitive), qPrintable(text));
@@ -283,6 +290,29 @@ private slots:
             QVERIFY(change <= last);
             last = change;
         }
+        // Every change is read whole where the panel is narrow, and none of a simulation is called noise.
+        Inspector* inspector = window.workspace().room().inspector();
+        for (const int width : {320, 420}) {
+            inspector->setFixedWidth(width);
+            QVERIFY(WindowFixture::settle(window));
+            QVERIFY(width < 420 || table->horizontalHeader()->length() <= table->viewport()->width());
+            for (int column = CompareOpModel::OpName; column < CompareOpModel::Steps; ++column) {
+                const int needed = static_cast<QAbstractItemView*>(table)->sizeHintForColumn(column);
+                QVERIFY2(table->columnWidth(column) >= needed && needed > 0,
+                         qPrintable(QStringLiteral("%1: column %2 has %3 of %4 px")
+                                        .arg(width)
+                                        .arg(column)
+                                        .arg(table->columnWidth(column))
+                                        .arg(needed)));
+                QVERIFY(table->columnWidth(column) >= table->horizontalHeader()->sectionSizeHint(column));
+            }
+        }
+        for (int i = 0; i < table->model()->rowCount(); ++i)
+            for (const int column : {CompareOpModel::Start, CompareOpModel::Duration}) {
+                const QString said = table->model()->index(i, column).data(Qt::ToolTipRole).toString();
+                QVERIFY2(said == QStringLiteral("no change") || said == QStringLiteral("simulated: without noise"),
+                         qPrintable(said));
+            }
         table->setFocus();
         table->selectRow(0);
         QVERIFY(window.workspace().viewState()->selected().valid());

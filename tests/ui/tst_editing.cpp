@@ -85,6 +85,10 @@ private slots:
                  std::size_t{2}); // still the same ops
         window.workspace().feature<OrderEditing>()->editor().undoStack()->undo();
         QVERIFY(window.workspace().feature<OrderEditing>()->editor().schedule() == before);
+        // People count from one: the op at place 4 is the fifth.
+        window.workspace().feature<EditController>()->selection().choose({{0, 4}});
+        const EditPanel* panel = window.workspace().feature<EditController>()->panel();
+        QTRY_VERIFY2(panel->plainText().contains(QStringLiteral("rank 0, op 5 of 16")), qPrintable(panel->plainText()));
         // An area selects what it covers; Ctrl+click deselects one op.
         QTest::mouseClick(view, Qt::LeftButton, {}, WindowFixture::centre(window, spanOf(window, "0F0")));
         QTest::keyClick(view, Qt::Key_Right, Qt::ShiftModifier);
@@ -188,6 +192,11 @@ private slots:
         QVERIFY(window.findChild<EditOverlay*>()->ghost() != nullptr); // the order before
         QCOMPARE(view->scene().preview->duration,
                  window.workspace().feature<OrderEditing>()->editor().figures().makespan);
+        // Green is a shorter step alone; here it is as long, and holds more.
+        const auto* badge = view->findChild<QLabel*>(QStringLiteral("dragLabel"));
+        QVERIFY(badge != nullptr && badge->isVisible());
+        QVERIFY2(badge->text().startsWith(QStringLiteral("same time · peak of rank 0 +")), qPrintable(badge->text()));
+        QVERIFY(!badge->styleSheet().contains(window.workspace().theme().better.name()));
         const Schedule shown = window.workspace().feature<OrderEditing>()->editor().shown();
         QTest::mouseRelease(view, Qt::LeftButton, {}, to);
         QVERIFY(view->scene().preview == nullptr);

@@ -4,12 +4,14 @@
 #include <QPushButton>
 #include <QSlider>
 
+#include "app/ui/compare/compare_controller.h"
 #include "app/ui/explain/gaps_controller.h"
 #include "app/ui/shell/appearance.h"
 #include "app/ui/workspace/offers.h"
 #include "app/ui/workspace/workspace.h"
 #include "tests/ui/window_fixture.h"
 #include "traces/analysis/step_context.h"
+#include "widgets/compare/compare_overlay.h"
 #include "widgets/gaps/gaps_overlay.h"
 #include "widgets/panel/side_panel.h"
 #include "widgets/plot/plot_widget.h"
@@ -279,6 +281,31 @@ private slots:
             if (!(*file)->add(run)) return {};
         }
         return path;
+    }
+
+    // Noise is of measured runs: what is said of a comparison does not stay over a simulation, on the canvas or beside
+    // it.
+    void whatIsSimulatedHasNoNoise()
+    {
+        m_window->workspace().feature<FileOpening>()->openFiles({measured()});
+        QVERIFY(WindowFixture::settle(*m_window));
+        const RunRef first = m_window->workspace().runs()->refs().front();
+        auto* compared = m_window->findChild<CompareOverlay*>();
+        m_window->workspace().feature<CompareController>()->show({first, {first.file, 2}});
+        QTRY_VERIFY_WITH_TIMEOUT(
+            m_window->workspace().settled() && m_window->workspace().shown().mode() == Shown::Mode::Compare, 20000);
+        QTRY_VERIFY(!compared->unclaimed().empty());
+        compared->setUnclaimed({QStringLiteral("within the noise")}); // whatever is said of the comparison
+        m_window->workspace().shown().showRun(first);
+        QVERIFY(WindowFixture::settle(*m_window));
+        m_window->workspace().shown().setTool(Shown::Tool::WhatIf);
+        QVERIFY(WindowFixture::settle(*m_window));
+        auto* panel = m_window->findChild<WhatIfPanel*>();
+        panel->findChild<QSlider*>(QStringLiteral("opsFactor"))->setValue(99);
+        QVERIFY(WindowFixture::settle(*m_window));
+        QCOMPARE(m_window->workspace().views().timeline->panels().size(), std::size_t(2));
+        for (const QString& why : compared->unclaimed()) QCOMPARE(why, QString());
+        QVERIFY2(!panel->plainText().contains(QStringLiteral("noise")), qPrintable(panel->plainText()));
     }
 
     void residualsLeadToTheWorstOp()

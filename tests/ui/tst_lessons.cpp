@@ -2,9 +2,11 @@
 // schedule, refused moves, the shown solution, continuing later, a teacher's file with a mistake, the glossary.
 #include <set>
 
+#include <QComboBox>
 #include <QDockWidget>
 #include <QFile>
 #include <QFileDialog>
+#include <QHelpEvent>
 #include <QLabel>
 #include <QLineEdit>
 #include <QMimeData>
@@ -13,7 +15,9 @@
 #include <QSlider>
 #include <QSpinBox>
 #include <QStackedWidget>
+#include <QTextDocument>
 #include <QToolBar>
+#include <QToolTip>
 
 #include "app/ui/edit/edit_controller.h"
 #include "app/ui/files/welcome_page.h"
@@ -475,7 +479,7 @@ private slots:
         QTRY_VERIFY2(!field()->visibleRegion().isEmpty(), "and is in view");
         QCOMPARE(field()->parentWidget()->parentWidget()->property("block").toString(), QStringLiteral("ratio"));
         QVERIFY2(!panel->tools()->isVisible(), "the ratio is a matter of arithmetic");
-        QVERIFY(panel->plainText().contains(QStringLiteral("36. 36. Each row works")));
+        QVERIFY(panel->plainText().contains(QStringLiteral("36. Each row works")));
     }
 
     // The first wrong answer gets a direction, the second a hint; the answer comes by its button, and counts for good.
@@ -703,6 +707,77 @@ private slots:
         const CardText card =
             view.cardAt({view.scene().axis.toX(8 * rankShare), view.scene().rowRect(0, 0)->center().y()});
         QVERIFY2(card.plain().contains(QStringLiteral("Cause: Waiting for the gradient")), qPrintable(card.plain()));
+    }
+
+    // A puzzle is not solved by picking its solution: neither typed nor from a list.
+    void a_schedule_is_picked_where_the_step_allows()
+    {
+        MainWindow window;
+        QVERIFY(WindowFixture::show(window));
+        LessonController* lessons = window.workspace().feature<LessonController>();
+        lessons->start(QStringLiteral("zero-bubble"), false, 2);
+        QVERIFY(ready(window));
+        LessonSession* session = lessons->session();
+        QVERIFY(session->lesson().check("filler") != nullptr && session->allows("move"));
+        const Schedule before = session->canvas().schedule;
+        for (const char* pick : {"load zb-h1", "rank 3: 3F0 3I0"}) {
+            emit lessons->panel()->tools()->editAsked(QLatin1String(pick));
+            QVERIFY(ready(window));
+            QVERIFY2(session->canvas().schedule == before, pick);
+            QVERIFY2(!lessons->refusal().isEmpty(), pick);
+        }
+        for (const QComboBox* list : lessons->panel()->tools()->findChildren<QComboBox*>())
+            QVERIFY2(!list->isVisible() || list->findText(QStringLiteral("ZB-H1")) < 0,
+                     qPrintable(list->accessibleName()));
+        for (const QLabel* label : lessons->panel()->findChildren<QLabel*>()) // its hint says that it moves
+            QVERIFY(!label->isVisible() || !label->text().contains(QStringLiteral("Shown")));
+    }
+
+    // What was answered is repeated once, also where the reply starts with it.
+    void an_answer_is_repeated_once()
+    {
+        MainWindow window;
+        QVERIFY(WindowFixture::show(window));
+        LessonController* lessons = window.workspace().feature<LessonController>();
+        lessons->start(QStringLiteral("bubbles"), false, 1);
+        QVERIFY(ready(window));
+        lessons->session()->say("total", "36");
+        QVERIFY(ready(window));
+        QString text = lessons->panel()->plainText();
+        QVERIFY2(text.contains(QStringLiteral("36. Each row works 12 within 21")), qPrintable(text));
+        QVERIFY2(!text.remove(QLatin1Char('*')).contains(QStringLiteral("36. 36.")), qPrintable(text));
+    }
+
+    // The letters of a formula are words once it is shown, and the marks of the rail say what they are.
+    void letters_and_marks_are_words()
+    {
+        MainWindow window;
+        QVERIFY(WindowFixture::show(window));
+        LessonController* lessons = window.workspace().feature<LessonController>();
+        lessons->start(QStringLiteral("why-pipelines"), false, 2);
+        QVERIFY(ready(window));
+        QVERIFY(lessons->session()->lesson().check("slide-in") != nullptr);
+        emit lessons->panel()->tools()->editAsked(QStringLiteral("place 0F1 1; place 1F1; place 1B1; place 0B1"));
+        QVERIFY(ready(window));
+        QString text;
+        for (const QLabel* label : lessons->panel()->findChildren<QLabel*>()) {
+            QTextDocument page;
+            page.setHtml(label->text());
+            text += page.toPlainText() + QLatin1Char('\n');
+        }
+        QVERIFY2(text.contains(QStringLiteral("p = 2 ranks; m = 2 microbatches; T = 3, a forward and its backward")),
+                 qPrintable(text));
+        QStringList names;
+        for (const auto& mark : lessons->rail()->marks()) names << mark.names;
+        QVERIFY2(names.join(QLatin1Char(';')).contains(QStringLiteral("proven minimum")),
+                 qPrintable(names.join(QLatin1Char(';'))));
+        QVERIFY2(!names.join(QLatin1Char(';')).contains(QStringLiteral("par")),
+                 qPrintable(names.join(QLatin1Char(';'))));
+        QHelpEvent tip(QEvent::ToolTip, QPoint(300, 20), lessons->rail()->mapToGlobal(QPoint(300, 20)));
+        QCoreApplication::sendEvent(lessons->rail(), &tip);
+        QVERIFY2(QToolTip::text().contains(QStringLiteral("no order of these ops on these ranks is shorter")),
+                 qPrintable(QToolTip::text()));
+        QToolTip::hideText();
     }
 
     // The shelf counts up, and an empty list of runs takes none of its room.

@@ -243,6 +243,9 @@ private slots:
         QCOMPARE(view->scene().rows.rows.size(), std::size_t(35));
         QMenu menu;
         m_window->workspace().feature<RowsController>()->fillRowMenu(menu, 1);
+        QVERIFY(!menu.actions().front()->isSeparator() && !menu.actions().front()->isEnabled()); // its title
+        QVERIFY2(menu.actions().front()->text().startsWith(QStringLiteral("Ranks 32")),
+                 qPrintable(menu.actions().front()->text()));
         QVERIFY(menu.actions().contains(action("openGroup")) && menu.actions().contains(action("pinRank")));
         QMenu gap;
         m_window->workspace().feature<RowsController>()->fillGapMenu(gap, 0, 70, 10);

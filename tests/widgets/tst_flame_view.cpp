@@ -103,6 +103,11 @@ private slots:
         QCOMPARE(view.root(), 0);
         QTest::keyClick(&view, Qt::Key_Up);
         QCOMPARE(view.current(), 2);
+        QVERIFY(!view.lineText().contains(QStringLiteral("Esc")));
+        QTest::keyClick(&view, Qt::Key_Return); // what is shown alone says the way back
+        QVERIFY2(view.lineText().contains(QStringLiteral("Esc: all")), qPrintable(view.lineText()));
+        QTest::keyClick(&view, Qt::Key_Escape);
+        QCOMPARE(view.root(), -1);
         QVERIFY(!view.accessibleDescription().isEmpty());
     }
 

@@ -21,9 +21,12 @@
 #include "widgets/palette/command_palette.h"
 #include "widgets/palette/fuzzy.h"
 #include "widgets/panel/op_query.h"
+#include "widgets/panel/panel_parts.h"
 #include "widgets/panel/side_panel.h"
 #include "widgets/preferences/preferences_dialog.h"
 #include "widgets/search/search_panel.h"
+#include "widgets/style.h"
+#include "widgets/theme.h"
 #include "widgets/timeline/span_card.h"
 
 using namespace stagewright;
@@ -69,6 +72,39 @@ private slots:
         QCOMPARE(console.model()->rowCount({}), 0);
         console.showRows({{"n"}, {{"1"}}, false}, 3);
         QCOMPARE(console.model()->rowCount({}), 1);
+    }
+
+    // A link of a panel starts where the text of the other rows does, and its row is as high.
+    void linksAreInLine()
+    {
+        QWidget panel;
+        panel.setStyleSheet(styleSheet(Theme::light()));
+        PanelSection section(QStringLiteral("Title"), &panel);
+        section.addRow(QStringLiteral("Ill"), QStringLiteral("5 ms"));
+        auto* link = new LinkButton(QStringLiteral("Ill"), QString());
+        section.addRow(link, QStringLiteral("5 ms"));
+        section.addRow(QStringLiteral("Ill"), QStringLiteral("5 ms"));
+        section.resize(300, section.sizeHint().height());
+        panel.show();
+        QVERIFY(QTest::qWaitForWindowExposed(&panel));
+        std::vector<QLabel*> rows;
+        for (QLabel* label : section.findChildren<QLabel*>())
+            if (label->text() == QStringLiteral("Ill")) rows.push_back(label);
+        QCOMPARE(rows.size(), std::size_t(2));
+        const auto firstInk = [](QWidget* widget) {
+            const QImage image = widget->grab().toImage();
+            for (int x = 0; x < image.width(); ++x)
+                for (int y = 0; y < image.height(); ++y)
+                    if (qGray(image.pixel(x, y)) < 150) return x;
+            return -1;
+        };
+        QVERIFY(firstInk(rows[0]) >= 0);
+        const int text = rows[0]->mapTo(&section, QPoint()).x() + firstInk(rows[0]);
+        const int linked = link->mapTo(&section, QPoint()).x() + firstInk(link);
+        QVERIFY2(linked <= text && linked >= text - 1, // its letters are a little bolder
+                 qPrintable(QStringLiteral("%1 and %2").arg(linked).arg(text)));
+        QVERIFY2(link->height() <= rows[0]->height() + 2,
+                 qPrintable(QStringLiteral("%1 and %2").arg(link->height()).arg(rows[0]->height())));
     }
 
     // While a recording has only its warm-up nothing is diagnosed: a rank that is slow there may be so by chance.

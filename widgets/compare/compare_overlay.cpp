@@ -8,6 +8,13 @@
 #include "widgets/numbers.h"
 
 namespace stagewright {
+
+std::pair<Nanos, Nanos> comparedTimes(const TimelinePanel& a, const TimelinePanel& b)
+{
+    if (a.stepTime() > 0 && b.stepTime() > 0) return {a.stepTime(), b.stepTime()};
+    return {a.duration, b.duration};
+}
+
 namespace {
 
 // What a further panel saves or costs compared with the first, painted from the end of the shorter to the end of the
@@ -49,7 +56,7 @@ void paintDifference(QPainter& p, const TimelineScene& scene, const Theme& theme
         }
     }
     if (!pair && !faster) return; // its ops are in the way; the figures in its bar say it
-    const Nanos before = a.stepTime(), after = b.stepTime();
+    const auto [before, after] = comparedTimes(a, b);
     const QString text = signedDurationText(after - before, a.units);
     const QString share =
         !unclaimed.isEmpty() ? unclaimed : changeText(static_cast<double>(before), static_cast<double>(after));

@@ -2,6 +2,7 @@
 // exported pictures.
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include <QObject>
@@ -11,7 +12,11 @@
 
 namespace stagewright {
 
+// The times that a band is between: of the steps, or where those are unknown from the first span to the last.
+std::pair<Nanos, Nanos> comparedTimes(const TimelinePanel& a, const TimelinePanel& b);
+
 class CompareOverlay : public QObject, public Overlay {
+    Q_OBJECT
 public:
     explicit CompareOverlay(QObject* parent) : QObject(parent), Overlay(OverlayLayer::Compared) {}
     // Per panel after the first: why its change is not claimed, as the band says; empty or absent: it is.

@@ -173,9 +173,12 @@ CompareOpTable::CompareOpTable(QWidget* parent)
     verticalHeader()->hide();
     verticalHeader()->setDefaultSectionSize(21);
     horizontalHeader()->setHighlightSections(false);
-    horizontalHeader()->setStretchLastSection(true);
-    const int widths[] = {48, 40, 72, 68, 50};
-    for (int i = 0; i < CompareOpModel::ColumnCount; ++i) setColumnWidth(i, widths[i]);
+    // Every change is whole, in the narrowest panel behind a scroll; the picture of the steps takes what is left.
+    setHorizontalScrollMode(ScrollPerPixel);
+    horizontalHeader()->setMinimumSectionSize(24);
+    for (int i = 0; i < CompareOpModel::ColumnCount; ++i)
+        horizontalHeader()->setSectionResizeMode(i, i == CompareOpModel::Steps ? QHeaderView::Stretch
+                                                                               : QHeaderView::ResizeToContents);
     setItemDelegateForColumn(CompareOpModel::Steps, new StepsDelegate(m_model, m_sorted, &m_theme, this));
     makeCopyable(static_cast<QAbstractItemView*>(this));
     connect(selectionModel(), &QItemSelectionModel::currentRowChanged, this, [this](const QModelIndex& now) {
@@ -187,6 +190,7 @@ CompareOpTable::CompareOpTable(QWidget* parent)
 
 void CompareOpTable::setComparison(std::shared_ptr<const Comparison> comparison, const Units& units)
 {
+    setColumnHidden(CompareOpModel::Steps, !comparison || !comparison->historyA || !comparison->historyB);
     m_model->setComparison(std::move(comparison), units);
     setFixedHeight(std::clamp(m_model->rowCount(), 1, 12) * 21 + 30);
 }

@@ -117,6 +117,7 @@ QString FlameView::textOf(int node) const
     QString text = u"%1: %2, %3 of all, %L4 times"_s
                        .arg(QString::fromStdString(m_stacks->pathOf(node)), durationText(of.total, m_units), share)
                        .arg(of.count);
+    if (node == m_root) text += u" (Backspace: one up, Esc: all)"_s;
     if (of.self > 0 && of.self < of.total) text += u", %1 of it itself"_s.arg(durationText(of.self, m_units));
     return text;
 }
@@ -230,6 +231,9 @@ void FlameView::keyPressEvent(QKeyEvent* event)
             zoomTo(m_current);
         return;
     case Qt::Key_Backspace: zoomTo(m_root >= 0 ? nodes[static_cast<std::size_t>(m_root)].parent : -1); return;
+    case Qt::Key_Escape:
+        if (m_root >= 0) return zoomTo(-1);
+        [[fallthrough]];
     default: QAbstractScrollArea::keyPressEvent(event);
     }
 }

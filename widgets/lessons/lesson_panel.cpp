@@ -154,7 +154,8 @@ QString LessonPanel::verdictOf(const lessons::Block& block, const BlockReading& 
     const auto misses = m_state.misses.find(quiz->id);
     if (now.state != lessons::Verdict::Pass) return replyOf(now, misses == m_state.misses.end() ? 0 : misses->second);
     const auto said = m_state.said.find(quiz->id);
-    return said == m_state.said.end() ? now.verdict : u"**%1.** %2"_s.arg(qs(said->second), now.verdict);
+    if (said == m_state.said.end() || now.verdict.startsWith(qs(said->second))) return now.verdict;
+    return u"**%1.** %2"_s.arg(qs(said->second), now.verdict);
 }
 
 void LessonPanel::build()

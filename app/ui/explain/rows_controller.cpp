@@ -460,7 +460,8 @@ void RowsController::fillRowMenu(QMenu& menu, int row)
     TimelineView* view = m_workspace.views().timeline;
     if (row < 0 || row >= static_cast<int>(view->scene().rows.rows.size())) return;
     const RowPlace& place = view->scene().place(row);
-    menu.addSection(rowText(view->scene(), row));
+    menu.addAction(rowText(view->scene(), row))->setEnabled(false); // a section has no title in our style
+    menu.addSeparator();
     if (place.group >= 0) menu.addAction(a["openGroup"]);
     for (const ActionId id : {"pinRank", "foldRank", "rankTrack"}) menu.addAction(a[id]);
     menu.addAction(u"Select the whole row"_s, this, [this, first = place.firstPosition, last = place.lastPosition] {
@@ -485,7 +486,8 @@ void RowsController::fillGapMenu(QMenu& menu, int panel, int rank, Nanos axisTim
     const std::size_t next = lane.firstEndingAfter(axisTime);
     const TimeRange gap{next > 0 ? lane.slices()[next - 1].end() : 0,
                         next < lane.size() ? lane.slices()[next].begin() : shown.duration};
-    menu.addSection(u"Idle, rank %1: %2"_s.arg(rank).arg(durationText(gap.duration(), shown.units)));
+    menu.addAction(u"Idle, rank %1: %2"_s.arg(rank).arg(durationText(gap.duration(), shown.units)))->setEnabled(false);
+    menu.addSeparator();
     QAction* why = menu.addAction(u"&Explain this gap"_s, this, [view, panel, rank, axisTime] {
         emit view->selection().idleClicked(panel, rank, axisTime);
     });

@@ -479,9 +479,13 @@ void SqlController::fillMenu()
     };
     for (const SavedQuery& query : builtInQueries()) add(menu, query);
     const auto own = ownQueries();
-    if (!own.empty()) menu.addSection(u"Your own"_s);
+    const auto title = [&menu](const QString& text) { // a section has none in our style
+        menu.addSeparator();
+        menu.addAction(text)->setEnabled(false);
+    };
+    if (!own.empty()) title(u"Your own"_s);
     for (const SavedQuery& query : own) add(menu, query);
-    if (!m_fileQueries.empty()) menu.addSection(u"In this file"_s);
+    if (!m_fileQueries.empty()) title(u"In this file"_s);
     for (const SavedQuery& query : m_fileQueries) add(menu, query);
     if (own.empty() && m_fileQueries.empty()) return;
     menu.addSeparator();
