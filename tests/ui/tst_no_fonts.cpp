@@ -140,6 +140,7 @@ private slots:
                                QDirIterator::Subdirectories);
             while (files.hasNext()) {
                 QFile file(files.next());
+                if (file.fileName().endsWith(QLatin1String("/tikz_canvas.cpp"))) continue; // its letters become TeX
                 QVERIFY(file.open(QIODevice::ReadOnly));
                 for (const QString& line : QString::fromUtf8(file.readAll()).split(QLatin1Char('\n'))) {
                     if (line.trimmed().startsWith(QLatin1String("//"))) continue;
