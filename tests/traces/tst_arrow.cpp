@@ -60,7 +60,7 @@ public:
     {
         const auto* list = footer->GetPointer<const fb::Vector<std::uint8_t>*>(field(number));
         std::vector<Block> out(list->size());
-        std::memcpy(static_cast<void*>(out.data()), list->Data(), out.size() * sizeof(Block));
+        if (!out.empty()) std::memcpy(static_cast<void*>(out.data()), list->Data(), out.size() * sizeof(Block));
         return out;
     }
 
@@ -82,7 +82,7 @@ private:
     {
         const auto* list = batch->GetPointer<const fb::Vector<std::uint8_t>*>(field(number));
         std::vector<Place> out(list->size());
-        std::memcpy(static_cast<void*>(out.data()), list->Data(), out.size() * sizeof(Place));
+        if (!out.empty()) std::memcpy(static_cast<void*>(out.data()), list->Data(), out.size() * sizeof(Place));
         return out;
     }
     const char* body(const Block& block) const { return m_bytes.data() + block.offset + block.metadata; }

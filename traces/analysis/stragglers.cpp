@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "schedules/base/quantity.h"
+#include "schedules/base/step_number.h"
 #include "traces/analysis/analysis_registry.h"
 #include "traces/analysis/collective_groups.h"
 #include "traces/analysis/device_time.h"
