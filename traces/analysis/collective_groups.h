@@ -11,7 +11,7 @@
 
 namespace stagewright {
 
-// Of one rank's span: until the last rank enters it waits, from then on bytes move. Both are within the span: 0 and all
+// How a rank's span divides: until the last rank enters it waits, from then on bytes move. Both are within it: 0 and all
 // of it for the last rank, all of it and 0 where it ended before (clocks that are not aligned, or a broadcast whose
 // source has gone on).
 struct CollectiveParts {

@@ -19,7 +19,7 @@ struct ExposedCommunication { // of the kernels of one operation and size, each 
     Nanos hidden = 0;  // while their rank's devices compute
     Nanos longest = 0; // exposed part of one call
     SpanId longestExposed = noSpan;
-    // Of the calls whose other ranks are in the traces: until the last rank enters they wait, then bytes move.
+    // Calls whose other ranks are in the traces: until the last rank enters they wait, then bytes move.
     std::int64_t matched = 0;
     Nanos waiting = 0;
     Nanos transfer = 0;

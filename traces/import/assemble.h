@@ -44,7 +44,7 @@ struct ImportedRun {
     // of the job, where no range is named like an op, or if asked for; else null
     std::shared_ptr<const RangeNames> rangeNames;
 
-    // Of the notes the one that says how many events were skipped.
+    // The note that says how many events were skipped.
     std::string damageNote() const;
 };
 

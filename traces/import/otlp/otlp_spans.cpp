@@ -22,7 +22,7 @@ namespace {
 constexpr std::size_t longestSpanName = 512;
 constexpr int mostRankNumber = 999'999; // as in files' names
 
-// Of the first of these keys; null: none.
+// The value of the first of these keys that is there; null: none.
 const std::string* valueOf(const OtlpAttributes& attributes, std::initializer_list<std::string_view> keys)
 {
     for (const std::string_view key : keys)

@@ -27,7 +27,7 @@ std::vector<Unit> unitsOf(int microbatches, int chunks, int group)
     return units;
 }
 
-// Of the step's optimizer and gradients, which are all stages of the rank: the first of them.
+// The step's optimizer and gradients are of all stages of the rank; they stand for the first of them.
 bool isOfRank(std::string_view name)
 {
     return name == "megatron.train.iteration.optimizer" || name == "megatron.grad_sync.finish";
