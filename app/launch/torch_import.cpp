@@ -6,6 +6,7 @@
 
 #include "engine/device/machine.h"
 #include "schedules/base/median.h"
+#include "schedules/base/op_number.h"
 #include "schedules/messages/lower.h"
 #include "traces/import/import.h"
 #include "traces/run/run_facts.h"
@@ -24,7 +25,8 @@ std::string differenceOf(const Schedule& sent, const Schedule& ran)
         for (std::size_t i = 0; i < std::max(wanted.size(), found.size()); ++i) {
             const std::string want = i < wanted.size() ? toText(wanted[i]) : "nothing";
             const std::string got = i < found.size() ? toText(found[i]) : "nothing";
-            if (want != got) return fmt::format("rank {}, op {}: {} ran, and the schedule has {}", rank, i, got, want);
+            if (want != got)
+                return fmt::format("rank {}, op {}: {} ran, and the schedule has {}", rank, opNumber(i), got, want);
         }
     }
     return "";

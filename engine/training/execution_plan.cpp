@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "engine/training/step_rules.h"
+#include "schedules/base/op_number.h"
 #include "schedules/check/validate.h"
 #include "schedules/model/kinds.h"
 #include "schedules/model/shard_rules.h"
@@ -43,7 +44,8 @@ private:
     tl::unexpected<Error> refusal(int rank, std::size_t position, std::string what, std::string remedy) const
     {
         const Op& op = opAt({rank, position});
-        return fail(ErrorCode::Usage, fmt::format("rank {}, op {} ({}): {}", rank, position, toText(op), what),
+        return fail(ErrorCode::Usage,
+                    fmt::format("rank {}, op {} ({}): {}", rank, opNumber(position), toText(op), what),
                     std::move(remedy));
     }
     const Op& opAt(const OpPlace& place) const

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "profiler/record/clock.h"
+#include "schedules/base/op_number.h"
 #include "schedules/model/kinds.h"
 
 namespace stagewright {
@@ -169,7 +170,7 @@ void HostCopies::work(std::size_t lane)
             run(job, lock);
         } catch (const std::exception& e) {
             if (!lock.owns_lock()) lock.lock();
-            m_failure = fmt::format("op {} ({}): {}", job.done.position, toText(job.done.op), e.what());
+            m_failure = fmt::format("op {} ({}): {}", opNumber(job.done.position), toText(job.done.op), e.what());
         }
         m_running[lane] = nullptr;
         m_changed.notify_all();

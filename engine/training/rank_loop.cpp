@@ -17,6 +17,7 @@
 #include "engine/training/step_end.h"
 #include "engine/training/training_state.h"
 #include "profiler/record/clock.h"
+#include "schedules/base/op_number.h"
 #include "schedules/messages/link_lane.h"
 #include "schedules/messages/messages.h"
 #include "schedules/model/groups.h"
@@ -177,7 +178,7 @@ private:
 
     std::string nameOf(const Op& op, std::size_t position) const
     {
-        return fmt::format("op {} ({})", position, toText(op));
+        return fmt::format("op {} ({})", opNumber(position), toText(op));
     }
 
     // Ranks that share state wait here until the weights that the op needs, or is to release, have been gathered.

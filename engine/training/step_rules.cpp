@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "schedules/base/op_number.h"
 #include "schedules/model/kinds.h"
 
 namespace stagewright {
@@ -34,7 +35,8 @@ private:
     tl::unexpected<Error> refusal(int rank, std::size_t position, std::string what, std::string remedy = {}) const
     {
         const Op& op = m_schedule.order[static_cast<std::size_t>(rank)][position];
-        return fail(ErrorCode::Usage, fmt::format("rank {}, op {} ({}): {}", rank, position, toText(op), what),
+        return fail(ErrorCode::Usage,
+                    fmt::format("rank {}, op {} ({}): {}", rank, opNumber(position), toText(op), what),
                     std::move(remedy));
     }
 
@@ -105,7 +107,7 @@ private:
                 return refusal(rank, position,
                                fmt::format("it follows {} at op {}, which gathers stepped weights; they are certain "
                                            "once all gradients are known",
-                                           toText(before), i),
+                                           toText(before), opNumber(i)),
                                "move the gathers of stepped weights to the end of the list");
         }
         if (stepped[op.stage] != 0 && isCompute(op.kind))

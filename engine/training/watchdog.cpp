@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "schedules/base/op_number.h"
 #include "schedules/base/step_number.h"
 #include "schedules/model/groups.h"
 #include "schedules/model/kinds.h"
@@ -21,7 +22,7 @@ std::string whatRankDoes(const TrainingState& state, std::size_t rank)
     const RankPlan& plan = state.plan.ranks[rank];
     const bool inList = position >= 0 && static_cast<std::size_t>(position) < plan.ops.size();
     const std::string op =
-        inList ? fmt::format("op {} ({})", position, toText(plan.ops[static_cast<std::size_t>(position)].op))
+        inList ? fmt::format("op {} ({})", opNumber(position), toText(plan.ops[static_cast<std::size_t>(position)].op))
                : std::string();
     switch (status.phase.load(std::memory_order_relaxed)) {
     case RankPhase::AtRest: return {};

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "schedules/base/op_number.h"
 #include "schedules/base/step_number.h"
 #include "schedules/model/kinds.h"
 #include "schedules/model/op_index.h"
@@ -130,8 +131,9 @@ Result<StepRecord> decodeStep(int step, std::shared_ptr<const CheckedSchedule> s
                 op.begin = time;
                 op.cpu = event.value;
                 if (open || (event.position >= 0 && position != ops.size())) {
-                    return fail(ErrorCode::Failed, fmt::format("step {}, rank {}: record is damaged before op {} ({})",
-                                                               stepNumber(step), rank, event.position, toText(op.op)));
+                    return fail(ErrorCode::Failed,
+                                fmt::format("step {}, rank {}: record is damaged before op {} ({})", stepNumber(step),
+                                            rank, opNumber(event.position), toText(op.op)));
                 }
                 const bool listed = event.position >= 0;
                 index = listed ? position : list.size() + outside.size();
@@ -156,7 +158,7 @@ Result<StepRecord> decodeStep(int step, std::shared_ptr<const CheckedSchedule> s
                 if (position >= ops.size() || !isCollective(ops[position].op.kind))
                     return fail(ErrorCode::Failed,
                                 fmt::format("step {}, rank {}: took what no collective brought, at op {}",
-                                            stepNumber(step), rank, event.position));
+                                            stepNumber(step), rank, opNumber(event.position)));
                 RecordedOp& op = ops[position];
                 if (event.kind == EventKind::CollectiveArrived) {
                     op.arrived = std::max(time, op.end);
@@ -178,7 +180,7 @@ Result<StepRecord> decodeStep(int step, std::shared_ptr<const CheckedSchedule> s
                 if (event.position < 0 || position >= ops.size() || !isCopy(ops[position].op.kind))
                     return fail(ErrorCode::Failed,
                                 fmt::format("step {}, rank {}: a copy ended that the list does not have, at op {}",
-                                            stepNumber(step), rank, event.position));
+                                            stepNumber(step), rank, opNumber(event.position)));
                 RecordedOp& op = ops[position];
                 if (event.kind == EventKind::CopyBegin) {
                     op.begin = time;

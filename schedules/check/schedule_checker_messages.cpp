@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "schedules/base/op_number.h"
 #include "schedules/check/schedule_checker.h"
 #include "schedules/messages/messages.h"
 #include "schedules/model/kinds.h"
@@ -64,12 +65,12 @@ void ScheduleChecker::checkMessage(const OpIndex& index, const MessageIndex& pai
             add(FaultKind::Duplicate, rank, position, op,
                 fmt::format("a skip connection: the first is at op {} of rank {}, and stages form a chain, in which "
                             "each exchanges one message of a microbatch with the next",
-                            first.position, first.rank),
+                            opNumber(first.position), first.rank),
                 "a skip connection can't be expressed: carry its tensor through the stages between, as a part of their "
                 "messages");
         else
             add(FaultKind::Duplicate, rank, position, op,
-                fmt::format("a second one; the first is at op {} of rank {}", first.position, first.rank),
+                fmt::format("a second one; the first is at op {} of rank {}", opNumber(first.position), first.rank),
                 "remove one of the two");
         return addOther(first.rank, first.position, op);
     }
@@ -86,7 +87,7 @@ void ScheduleChecker::checkMessage(const OpIndex& index, const MessageIndex& pai
         const Op& producer = schedule.order[static_cast<std::size_t>(rank)][place.position];
         add(FaultKind::Order, rank, position, op,
             fmt::format("{} before {}; {} is at op {}", ruleOf(op.kind).title, toText(producer), toText(producer),
-                        place.position),
+                        opNumber(place.position)),
             fmt::format("move it after {}", toText(producer)));
         addOther(rank, place.position, producer);
     });
@@ -141,7 +142,8 @@ void ScheduleChecker::checkReceived(const OpIndex& index, const MessageIndex& pa
         const Op& receiveOp = schedule.order[static_cast<std::size_t>(receive.rank)][receive.position];
         if (receive.rank == rank && receive.position > position) {
             add(FaultKind::Order, rank, position, op,
-                fmt::format("before its {}; {} is at op {}", cargo(receiveOp), toText(receiveOp), receive.position),
+                fmt::format("before its {}; {} is at op {}", cargo(receiveOp), toText(receiveOp),
+                            opNumber(receive.position)),
                 fmt::format("move it after {}", toText(receiveOp)));
             addOther(rank, receive.position, receiveOp);
             return false;

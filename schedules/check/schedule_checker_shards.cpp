@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "schedules/base/op_number.h"
 #include "schedules/check/schedule_checker.h"
 #include "schedules/model/kinds.h"
 #include "schedules/model/mesh.h"
@@ -71,7 +72,7 @@ void ScheduleChecker::checkShards()
                 // what the step before left gathered is gathered again
                 if (stage.now == Weights::Gathered && stage.since) {
                     add(FaultKind::Duplicate, r, i, op,
-                        fmt::format("the weights are gathered already, at op {}", *stage.since),
+                        fmt::format("the weights are gathered already, at op {}", opNumber(*stage.since)),
                         fmt::format("remove it, or release the weights before it with {}", release));
                     addOther(r, *stage.since, ops[*stage.since]);
                 }
@@ -79,7 +80,7 @@ void ScheduleChecker::checkShards()
             } else if (isRelease(op.kind)) {
                 if (stage.now == Weights::Sharded) {
                     add(FaultKind::Duplicate, r, i, op,
-                        stage.since ? fmt::format("the weights are released already, at op {}", *stage.since)
+                        stage.since ? fmt::format("the weights are released already, at op {}", opNumber(*stage.since))
                                     : std::string("the weights are not gathered"),
                         fmt::format("remove it, or gather the weights before it with {}", gather));
                     if (stage.since) addOther(r, *stage.since, ops[*stage.since]);
@@ -89,9 +90,9 @@ void ScheduleChecker::checkShards()
                 if (stage.now == Weights::Gathered) become(Weights::Stepped);
             } else if (ruleOf(op.kind).needsWeights && stage.now != Weights::Gathered && !stage.reported) {
                 const bool stepped = stage.now == Weights::Stepped;
-                const std::string where = stage.since
-                                              ? fmt::format("; {} is at op {}", toText(ops[*stage.since]), *stage.since)
-                                              : std::string();
+                const std::string where =
+                    stage.since ? fmt::format("; {} is at op {}", toText(ops[*stage.since]), opNumber(*stage.since))
+                                : std::string();
                 add(FaultKind::Order, r, i, op,
                     stepped
                         ? fmt::format("{} with weights of which this rank has stepped its part only{}", title, where)
@@ -203,7 +204,7 @@ void ScheduleChecker::checkReductions()
             if (const auto whole = wholes.find(op.stage); whole != wholes.end()) {
                 add(FaultKind::Duplicate, r, i, op,
                     fmt::format("gradients reduced twice; {} at op {} reduces the whole batch",
-                                toText(ops[whole->second]), whole->second),
+                                toText(ops[whole->second]), opNumber(whole->second)),
                     "remove one of the two");
                 addOther(r, whole->second, ops[whole->second]);
             }
@@ -212,7 +213,7 @@ void ScheduleChecker::checkReductions()
                 if (cell.reduction != nowhere) {
                     add(FaultKind::Duplicate, r, i, op,
                         fmt::format("a gradient reduced twice; {} is at op {}", toText(ops[cell.reduction]),
-                                    cell.reduction),
+                                    opNumber(cell.reduction)),
                         "remove one of the two");
                     addOther(r, cell.reduction, ops[cell.reduction]);
                     break;
@@ -229,13 +230,13 @@ void ScheduleChecker::checkReductions()
                 if (wholes.contains(key.first)) continue; // reported above
                 add(FaultKind::Count, r, cell.gradient, ops[cell.gradient],
                     fmt::format("its gradient is not reduced, but those of other microbatches are; {} is at op {}",
-                                toText(ops[parts.at(key.first)]), parts.at(key.first)),
+                                toText(ops[parts.at(key.first)]), opNumber(parts.at(key.first))),
                     fmt::format("add {} after it", toText(makeReduction(key.first, key.second))));
                 addOther(r, parts.at(key.first), ops[parts.at(key.first)]);
             } else if (cell.reduction < cell.gradient) {
                 add(FaultKind::Order, r, cell.reduction, ops[cell.reduction],
                     fmt::format("gradient reduction before the gradient; {} is at op {}", toText(ops[cell.gradient]),
-                                cell.gradient),
+                                opNumber(cell.gradient)),
                     fmt::format("move it after {}", toText(ops[cell.gradient])));
                 addOther(r, cell.gradient, ops[cell.gradient]);
             }

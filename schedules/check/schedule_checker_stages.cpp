@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "schedules/base/op_number.h"
 #include "schedules/check/schedule_checker.h"
 #include "schedules/model/kinds.h"
 
@@ -58,19 +59,19 @@ void ScheduleChecker::checkStageOps()
             if (!synchronous) continue;
             if (before != i) {
                 add(FaultKind::Duplicate, r, i, op,
-                    fmt::format("a second {}; the first is at op {} of rank {}", title, before, r),
+                    fmt::format("a second {}; the first is at op {} of rank {}", title, opNumber(before), r),
                     "remove one of the two");
                 addOther(r, before, ops[before]);
             } else if (whole && stage.lastGradient != nowhere && stage.lastGradient > i) {
                 add(FaultKind::Order, r, i, op,
                     fmt::format("{} before the stage's last gradient; {} is at op {}", title,
-                                toText(ops[stage.lastGradient]), stage.lastGradient),
+                                toText(ops[stage.lastGradient]), opNumber(stage.lastGradient)),
                     fmt::format("move it after {}", toText(ops[stage.lastGradient])));
                 addOther(r, stage.lastGradient, ops[stage.lastGradient]);
             } else if (!late && stage.last != nowhere) {
                 const std::string_view last = ruleOf(ops[stage.last].kind).title;
                 add(FaultKind::Order, r, i, op,
-                    fmt::format("{} after the stage's {}, which is at op {}", title, last, stage.last),
+                    fmt::format("{} after the stage's {}, which is at op {}", title, last, opNumber(stage.last)),
                     fmt::format("move it before the {}", last));
                 addOther(r, stage.last, ops[stage.last]);
             }
@@ -111,7 +112,7 @@ void ScheduleChecker::checkRecompute(const OpIndex& index)
                 const Op& gradient = ops[place.position];
                 add(FaultKind::Order, r, i, ops[i],
                     fmt::format("{} after the {} it serves; {} is at op {}", rule.title, ruleOf(gradient.kind).title,
-                                toText(gradient), place.position),
+                                toText(gradient), opNumber(place.position)),
                     fmt::format("move it before {}", toText(gradient)));
                 addOther(r, place.position, gradient);
                 return false;
@@ -146,7 +147,7 @@ void ScheduleChecker::checkSlices(const OpIndex& index)
             fmt::format("{}; {} is at op {}",
                         rising ? "forward of a slice before the slice that it attends to"
                                : "gradient of a slice before that of the slice that attends to it",
-                        toText(ops[a.position]), a.position),
+                        toText(ops[a.position]), opNumber(a.position)),
             fmt::format("move it after {}", toText(ops[a.position])));
         addOther(a.rank, a.position, ops[a.position]);
     };

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "schedules/base/op_number.h"
 #include "schedules/check/schedule_checker.h"
 #include "schedules/model/kinds.h"
 #include "schedules/model/op_index.h"
@@ -44,7 +45,7 @@ void ScheduleChecker::add(FaultKind kind, int rank, std::size_t position, const 
     fault.rank = rank;
     fault.position = static_cast<int>(position);
     fault.op = op;
-    fault.message = fmt::format("rank {}, op {} ({}): {}", rank, position, toText(op), message);
+    fault.message = fmt::format("rank {}, op {} ({}): {}", rank, opNumber(position), toText(op), message);
     fault.remedy = std::move(remedy);
     out.faults.push_back(std::move(fault));
 }
@@ -100,9 +101,9 @@ void ScheduleChecker::checkPlaces(const OpIndex& index)
                 add(FaultKind::Duplicate, r, i, op,
                     first.kind == op.kind
                         ? fmt::format("a second {}; the first is at op {} of rank {}", ruleOf(op.kind).title,
-                                      place.position, place.rank)
+                                      opNumber(place.position), place.rank)
                         : fmt::format("{} in addition to the {} {} at op {} of rank {}", ruleOf(op.kind).title,
-                                      ruleOf(first.kind).title, toText(first), place.position, place.rank),
+                                      ruleOf(first.kind).title, toText(first), opNumber(place.position), place.rank),
                     first.kind == op.kind ? "remove one of the two"
                                           : "keep either a full backward or an input gradient with a weight gradient");
                 addOther(place.rank, place.position, first);
@@ -130,7 +131,7 @@ void ScheduleChecker::checkPlaces(const OpIndex& index)
                                            ? std::string(ruleOf(input.kind).title)
                                            : fmt::format("the {} of stage {}", ruleOf(input.kind).title, input.stage),
                                        input.stage == op.stage ? std::string(ruleOf(input.kind).title) : toText(input),
-                                       place.position),
+                                       opNumber(place.position)),
                         together ? std::string("issue them one after the other")
                                  : fmt::format("move it after {}", toText(input)));
                 } else if (place.position + 1 == i && schedule.isPaired(r, place.position)) {

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "schedules/base/op_number.h"
 #include "schedules/edit/edit_row.h"
 #include "schedules/model/groups.h"
 #include "schedules/model/kinds.h"
@@ -29,7 +30,7 @@ Result<void> checkPosition(const Schedule& schedule, int rank, std::size_t posit
                     fmt::format("rank {}, but ranks are 0 to {}", rank, static_cast<int>(schedule.order.size()) - 1));
     const std::size_t size = schedule.order[static_cast<std::size_t>(rank)].size();
     if (position < size || (endAllowed && position == size)) return {};
-    return fail(ErrorCode::Usage, fmt::format("rank {}: position {}, but the row has {} ops", rank, position, size));
+    return fail(ErrorCode::Usage, fmt::format("rank {} has no op {}; its row has {}", rank, opNumber(position), size));
 }
 
 } // namespace
@@ -48,9 +49,10 @@ Result<EditResult> removeDelay(const Schedule& schedule, int rank, std::size_t p
     STAGEWRIGHT_CHECK(checkPosition(schedule, rank, position));
     const Op& op = schedule.order[static_cast<std::size_t>(rank)][position];
     if (!isDelay(op.kind))
-        return fail(ErrorCode::Usage,
-                    fmt::format("rank {}, op {} ({}): only a delay can be removed", rank, position, toText(op)),
-                    "every other op is needed; move it instead");
+        return fail(
+            ErrorCode::Usage,
+            fmt::format("rank {}, op {} ({}): only a delay can be removed", rank, opNumber(position), toText(op)),
+            "every other op is needed; move it instead");
     EditRow row(schedule, rank);
     row.erase(position);
     return with(schedule, rank, row);

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "schedules/base/op_number.h"
 #include "schedules/edit/edit_row.h"
 #include "schedules/messages/messages.h"
 #include "schedules/model/kinds.h"
@@ -18,7 +19,7 @@ Result<void> checkAll(const Schedule& schedule, const std::vector<OpPosition>& p
     if (positions.empty()) return fail(ErrorCode::Usage, "no op is selected", "select one first");
     for (const OpPosition at : positions)
         if (opAt(schedule, at) == nullptr)
-            return fail(ErrorCode::Usage, fmt::format("rank {} has no op at place {}", at.rank, at.position));
+            return fail(ErrorCode::Usage, fmt::format("rank {} has no op at place {}", at.rank, opNumber(at.position)));
     return {};
 }
 
@@ -111,7 +112,7 @@ Result<Edited> moveToRank(const Schedule& schedule, OpPosition from, int toRank,
 {
     const Op* found = opAt(schedule, from);
     if (found == nullptr)
-        return fail(ErrorCode::Usage, fmt::format("rank {} has no op at place {}", from.rank, from.position));
+        return fail(ErrorCode::Usage, fmt::format("rank {} has no op at place {}", from.rank, opNumber(from.position)));
     const Op op = *found;
     if (toRank < 0 || static_cast<std::size_t>(toRank) >= schedule.order.size())
         return fail(ErrorCode::Usage,

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "schedules/base/op_number.h"
 #include "schedules/check/validate.h"
 #include "schedules/edit/edit_row.h"
 #include "schedules/library/registry.h"
@@ -38,7 +39,7 @@ Result<OpPattern> copyPattern(const Schedule& schedule, const CostModel& costs, 
     for (const OpPosition at : positions) {
         const Op* op = opAt(schedule, at);
         if (op == nullptr)
-            return fail(ErrorCode::Usage, fmt::format("rank {} has no op at place {}", at.rank, at.position));
+            return fail(ErrorCode::Usage, fmt::format("rank {} has no op at place {}", at.rank, opNumber(at.position)));
         if (!takesMicrobatch(*op) && !isDelay(op->kind)) continue;
         if (takesMicrobatch(*op)) {
             least = least < 0 ? op->microbatch : std::min(least, op->microbatch);

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "schedules/base/op_number.h"
 #include "schedules/edit/edit.h"
 #include "schedules/edit/edit_row.h"
 #include "schedules/messages/message_delay.h"
@@ -136,7 +137,8 @@ Result<Edited> snapToEarliest(const Schedule& schedule, const CostModel& costs, 
     for (std::size_t a = 0; a < sorted.size();) {
         const int rank = sorted[a].rank;
         if (opAt(schedule, sorted[a]) == nullptr)
-            return fail(ErrorCode::Usage, fmt::format("rank {} has no op at place {}", rank, sorted[a].position));
+            return fail(ErrorCode::Usage,
+                        fmt::format("rank {} has no op at place {}", rank, opNumber(sorted[a].position)));
         EditRow row(schedule, rank);
         struct Place {
             std::size_t before; // the entry is in front of this place in the row
@@ -148,7 +150,8 @@ Result<Edited> snapToEarliest(const Schedule& schedule, const CostModel& costs, 
         const std::size_t first = times.indexOf(rank, 0);
         for (; a < sorted.size() && sorted[a].rank == rank; ++a) {
             if (opAt(schedule, sorted[a]) == nullptr)
-                return fail(ErrorCode::Usage, fmt::format("rank {} has no op at place {}", rank, sorted[a].position));
+                return fail(ErrorCode::Usage,
+                            fmt::format("rank {} has no op at place {}", rank, opNumber(sorted[a].position)));
             const auto from = static_cast<std::size_t>(sorted[a].position);
             std::size_t to = 0;
             while (to < from && times.start[first + to] < arrivals[first + from]) ++to;
@@ -408,7 +411,7 @@ Result<Edited> moveCarrying(const Schedule& schedule, OpPosition from, int to)
 {
     const Op* op = opAt(schedule, from);
     if (op == nullptr)
-        return fail(ErrorCode::Usage, fmt::format("rank {} has no op at place {}", from.rank, from.position));
+        return fail(ErrorCode::Usage, fmt::format("rank {} has no op at place {}", from.rank, opNumber(from.position)));
     const Op moved = *op;
     auto out = moveOps(schedule, {from}, to - from.position);
     if (!out) return out;

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "schedules/base/op_number.h"
 #include "schedules/base/quantity.h"
 #include "schedules/check/validate.h"
 #include "schedules/messages/lower.h"
@@ -247,7 +248,7 @@ void findOtherWays(const Schedule& schedule, const CellSpace& cells, const Chann
         if (moved.fixed) {
             const OrderChange& first = moved.fix.front();
             std::string way = fmt::format("on rank {} move {} from op {} to op {}", first.rank, toText(first.op),
-                                          first.from, first.to);
+                                          opNumber(first.from), opNumber(first.to));
             if (moved.fix.size() > 1)
                 way += fmt::format(", and {}", counted(static_cast<long long>(moved.fix.size()) - 1, "more move"));
             out.otherWays.push_back(std::move(way));
@@ -341,8 +342,8 @@ Result<Deadlock> explainDeadlock(const Schedule& schedule, const Channels& chann
             const OpPlace at = attempt.index.placeOf(obstacles.front().op);
             blocked.position = static_cast<int>(at.position);
             blocked.op = opAt(schedule, at);
-            blocked.sentence = fmt::format("rank {} is stuck at op {} ({}), whose input never comes", r, at.position,
-                                           toText(blocked.op));
+            blocked.sentence = fmt::format("rank {} is stuck at op {} ({}), whose input never comes", r,
+                                           opNumber(at.position), toText(blocked.op));
         }
         out.blocked.push_back(std::move(blocked));
     }

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "schedules/base/op_number.h"
 #include "schedules/execute/deadlock.h"
 
 namespace stagewright {
@@ -69,7 +70,7 @@ std::string describeDeadlock(const Deadlock& deadlock)
         const OrderChange& change = deadlock.fix[i];
         const std::string_view begin = i > 0 ? "then" : deadlock.fixRule.empty() ? "a way out, checked" : "that is";
         out += fmt::format("{}: on rank {} move {} from op {} to op {}\n", begin, change.rank, toText(change.op),
-                           change.from, change.to);
+                           opNumber(change.from), opNumber(change.to));
         if (!deadlock.fixRule.empty()) break; // the rule says the rest
     }
     const std::size_t listed = deadlock.fixRule.empty() ? mostChanges : 1;

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "schedules/base/op_number.h"
 #include "schedules/model/groups.h"
 
 namespace stagewright {
@@ -89,9 +90,9 @@ std::string describeCycle(const std::vector<Wait>& cycle)
     std::string out = fmt::format("deadlock of {} ranks: ", cycle.size());
     for (std::size_t i = 0; i < cycle.size(); ++i) {
         const Wait& wait = cycle[i];
-        out +=
-            fmt::format("{}rank {} is at op {} ({}) and waits for {}, op {} of rank {}", i > 0 ? "; " : "", wait.rank,
-                        wait.position, toText(wait.op), toText(wait.waitsFor), wait.onPosition, wait.onRank);
+        out += fmt::format("{}rank {} is at op {} ({}) and waits for {}, op {} of rank {}", i > 0 ? "; " : "",
+                           wait.rank, opNumber(wait.position), toText(wait.op), toText(wait.waitsFor),
+                           opNumber(wait.onPosition), wait.onRank);
     }
     return out;
 }
@@ -109,15 +110,16 @@ Error blockedError(const Schedule& schedule, const OpIndex& index, const std::ve
                 if (id == noOp) {
                     message =
                         fmt::format("rank {}, op {} ({}): waits for the {} of stage {}, which is not in the schedule",
-                                    r, i, toText(op), ruleOf(need.kind).title, stage);
+                                    r, opNumber(i), toText(op), ruleOf(need.kind).title, stage);
                     return;
                 }
                 const OpPlace place = index.placeOf(id);
                 if (static_cast<std::size_t>(place.rank) == r &&
                     (place.position >= i ||
                      (place.position + 1 == i && schedule.isPaired(static_cast<int>(r), place.position))))
-                    message = fmt::format("rank {}, op {} ({}): waits for {}, which is op {} of the same rank", r, i,
-                                          toText(op), toText(schedule.order[r][place.position]), place.position);
+                    message = fmt::format("rank {}, op {} ({}): waits for {}, which is op {} of the same rank", r,
+                                          opNumber(i), toText(op), toText(schedule.order[r][place.position]),
+                                          opNumber(place.position));
             });
             if (!message.empty()) return {ErrorCode::Invalid, message, "validate the schedule: it lists every fault"};
         }

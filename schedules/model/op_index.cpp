@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "schedules/base/op_number.h"
 #include "schedules/model/work_counts.h"
 
 namespace stagewright {
@@ -63,22 +64,22 @@ std::string shapeFault(const Schedule& schedule)
         std::int64_t previous = -2;
         for (std::uint32_t position : schedule.paired[r]) {
             if (position + std::size_t{1} >= schedule.order[r].size())
-                return fmt::format("rank {}: op {} is paired with the next one, but the row has {} ops", r, position,
-                                   schedule.order[r].size());
+                return fmt::format("rank {}: op {} is paired with the next one, but the row has {} ops", r,
+                                   opNumber(position), schedule.order[r].size());
             // a group of more than two
             const bool joined = position == previous + 1 && isMessage(schedule.order[r][position].kind);
             if (position < previous + 2 && !joined)
-                return fmt::format("rank {}: the pairs at ops {} and {} overlap or are out of order", r, previous,
-                                   position);
+                return fmt::format("rank {}: the pairs at ops {} and {} overlap or are out of order", r,
+                                   opNumber(previous), opNumber(position));
             const Op& first = schedule.order[r][position];
             const Op& second = schedule.order[r][position + 1];
             if (isCopy(first.kind) || isCopy(second.kind))
                 return fmt::format(
                     "rank {}, op {}: {} and {} are issued together, but copies run beside other ops anyway", r,
-                    position, toText(first), toText(second));
+                    opNumber(position), toText(first), toText(second));
             if (isMessage(first.kind) != isMessage(second.kind))
                 return fmt::format("rank {}, op {}: {} and {} are issued together, but only one of them is a message",
-                                   r, position, toText(first), toText(second));
+                                   r, opNumber(position), toText(first), toText(second));
             previous = position;
         }
     }
@@ -115,7 +116,8 @@ Result<CellSpace> cellsOf(const Schedule& schedule)
                                 op.microbatch < schedule.microbatches && op.count == 1 && op.slice < 0 && op.half == 0;
             if (simple) continue;
             if (std::string fault = opFault(schedule, op); !fault.empty())
-                return fail(ErrorCode::Invalid, fmt::format("rank {}, op {} ({}): {}", r, i, toText(op), fault));
+                return fail(ErrorCode::Invalid,
+                            fmt::format("rank {}, op {} ({}): {}", r, opNumber(i), toText(op), fault));
             if (!ruleOf(op.kind).takesMicrobatch) continue;
             cells.plain = false;
             if (op.slice >= 0) cells.slices = std::max(cells.slices, op.slice + 1);

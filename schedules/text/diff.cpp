@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "schedules/base/op_number.h"
 #include "schedules/library/variants.h"
 #include "schedules/messages/lower.h"
 #include "schedules/messages/messages.h"
@@ -128,8 +129,8 @@ std::string describeFirst(const RankDifference& difference, const std::string& h
     auto side = [](const std::optional<Op>& op, const std::string& where) {
         return op ? fmt::format("{} {}", toText(*op), where) : fmt::format("the list ends {}", where);
     };
-    return fmt::format("rank {}, op {}: {}, {}", difference.rank, difference.position, side(difference.a, here),
-                       side(difference.b, there));
+    return fmt::format("rank {}, op {}: {}, {}", difference.rank, opNumber(difference.position),
+                       side(difference.a, here), side(difference.b, there));
 }
 
 std::optional<NearestSchedule> nearestSchedule(const Schedule& given)

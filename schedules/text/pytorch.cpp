@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "schedules/base/op_number.h"
 #include "schedules/check/validate.h"
 #include "schedules/execute/simulate.h"
 #include "schedules/library/registry.h"
@@ -75,7 +76,7 @@ std::optional<std::string> pytorchObstacle(const Schedule& schedule)
     for (std::size_t r = 0; r < schedule.order.size(); ++r)
         for (std::size_t i = 0; i < schedule.order[r].size(); ++i)
             if (const OpKind kind = schedule.order[r][i].kind; canBeLeftOut(kind))
-                return fmt::format("rank {}, op {} ({}): {} is not an op of PyTorch's pipelining", r, i,
+                return fmt::format("rank {}, op {} ({}): {} is not an op of PyTorch's pipelining", r, opNumber(i),
                                    toText(schedule.order[r][i]), ruleOf(kind).title);
     const Schedule plain = withoutCommunication(schedule);
     if (plain.placement.hasCopies())

@@ -315,7 +315,10 @@ Result<Schedule> scheduleOf(const Timeline& timeline, int step)
                 out.microbatches = std::max(out.microbatches, span.op.microbatch + span.op.count);
         }
     }
-    if (out.opCount() == 0) return fail(ErrorCode::Invalid, fmt::format("step {}: no compute spans", stepNumber(step)));
+    if (out.opCount() == 0)
+        return fail(
+            ErrorCode::Invalid, fmt::format("step {} has no ops", stepNumber(step)),
+            "a pipeline of a trace's ranges names its ops: Analyse › Make a pipeline of ranges, or import --rules");
     out.placement = placementOf(out.order, out.stages);
     if (realised) {
         out.name = realised->name;

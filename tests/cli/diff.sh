@@ -9,7 +9,7 @@ expect_json 0B0 first 0 a
 expect_json 0F2 first 0 b
 expect_that "B0 and B1 stay behind F3 on rank 0" [ "$(json distance)" -gt 0 ]
 run stagewright diff 1f1b gpipe -p 2 -m 4
-expect_out 'rank 0, op 2: 0B0 in 1f1b, 0F2 in gpipe'
+expect_out 'rank 0, op 3: 0B0 in 1f1b, 0F2 in gpipe'
 expect_out 'moved'
 run stagewright diff zb-h1 1f1b -p 2 -m 2 --json
 expect_json 0I0 only_a 0 op
@@ -31,7 +31,7 @@ run stagewright diff near.csv gpipe --json
 expect_json 1 distance
 expect_json 1B0 moved 0 op
 run stagewright validate near.csv
-expect_out 'nearest library schedule is gpipe, 1 of 12 ops differ; first difference: rank 1, op 1: 1B0 here, 1F1 there'
+expect_out 'nearest library schedule is gpipe, 1 of 12 ops differ; first difference: rank 1, op 2: 1B0 here, 1F1 there'
 # messages are compared where both have them
 run stagewright diff mine.csv 1f1b --lower pytorch
 expect_code 0

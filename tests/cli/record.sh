@@ -234,12 +234,12 @@ expect_json 3 runs 0 loss
 # shellcheck disable=SC2086
 run stagewright record -s gpipe -p 4 -m 8 $small --memory-limit 4 -o limited.stagewright
 expect_code 1
-expect_err 'gpipe: rank 0, op 4 \(0F4\): it would hold 5 of activations, the limit is 4'
+expect_err 'gpipe: rank 0, op 5 \(0F4\): it would hold 5 of activations, the limit is 4'
 expect_no_file limited.stagewright
 # shellcheck disable=SC2086
 run stagewright record -s gpipe -p 4 -m 8 $small --memory-limit 60% -o limited.stagewright
 expect_code 1
-expect_err 'gpipe: rank 3, op 4 \(3F4\): it would hold'
+expect_err 'gpipe: rank 3, op 5 \(3F4\): it would hold'
 # shellcheck disable=SC2086
 run stagewright record -s 1f1b -p 4 -m 8 $small --steps 1 --memory-limit 60% -o limited.stagewright
 expect_code 0

@@ -193,7 +193,7 @@ expect_err '3 limits for 2 ranks'
 # check trains under the same limits
 run stagewright check --backend cpu -s 1f1b -p 2 -m 4 --memory-limit 1,2
 expect_code 1
-expect_err 'rank 0, op 1 .0F1.: it would hold 2 of activations, the limit is 1'
+expect_err 'rank 0, op 2 .0F1.: it would hold 2 of activations, the limit is 1'
 run stagewright check --backend cpu -s 1f1b -p 2 -m 4 --replicas 2 --rank-memory 8MB,200kB
 expect_code 5
 expect_err 'rank [23], .*: it needs [0-9]* bytes beside the [0-9]* that it holds, over the limit of 200000'

@@ -12,7 +12,7 @@ expect_json 0 faults
 printf '0F0,0F1,0B0,0B1\n1F0,1B1,1F1,1B0\n' >order.csv
 run stagewright validate order.csv
 expect_code 1
-expect_out 'rank 1, op 1 \(1B1\)'
+expect_out 'rank 1, op 2 \(1B1\)'
 run stagewright validate order.csv --json
 expect_code 1
 expect_json OFF valid

@@ -113,7 +113,7 @@ private slots:
         auto outcome = (*training)->step({});
         QVERIFY(!outcome);
         QCOMPARE(outcome.error().code, ErrorCode::Failed);
-        QCOMPARE(outcome.error().message, std::string("rank 0, op 0 (0F0): out of memory"));
+        QCOMPARE(outcome.error().message, std::string("rank 0, op 1 (0F0): out of memory"));
     }
 
     void exceptionInTheOptimizer()
@@ -144,7 +144,7 @@ private slots:
             QVERIFY(!outcome);
             QCOMPARE(outcome.error().code, ErrorCode::Failed);
             QVERIFY2(
-                contains(outcome.error(), "step 1: no progress for 0.6 s: rank 0 runs op 1 (0F1); rank 1 waits before"),
+                contains(outcome.error(), "step 1: no progress for 0.6 s: rank 0 runs op 2 (0F1); rank 1 waits before"),
                 outcome.error().message.c_str());
             QVERIFY2(contains(outcome.error(), "for the activations of microbatch 1 from rank 0"),
                      outcome.error().message.c_str());

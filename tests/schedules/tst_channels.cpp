@@ -298,8 +298,8 @@ private slots:
             fromCsv("0F0,1F1,1B1,0B0,0REDUCE_GRAD,1REDUCE_GRAD\n0F1,1F0,1B0,0B1,1REDUCE_GRAD,0REDUCE_GRAD\n");
         QCOMPARE(
             QString::fromStdString(simulate(crossed, CostModel::uniform(crossed)).error().message),
-            QString("deadlock of 2 ranks: rank 0 is at op 4 (0REDUCE_GRAD) and waits for 0REDUCE_GRAD, op 5 of rank 1; "
-                    "rank 1 is at op 4 (1REDUCE_GRAD) and waits for 1REDUCE_GRAD, op 5 of rank 0"));
+            QString("deadlock of 2 ranks: rank 0 is at op 5 (0REDUCE_GRAD) and waits for 0REDUCE_GRAD, op 6 of rank 1; "
+                    "rank 1 is at op 5 (1REDUCE_GRAD) and waits for 1REDUCE_GRAD, op 6 of rank 0"));
     }
 };
 

@@ -23,7 +23,7 @@ private slots:
         QCOMPARE(toText(diff.moved[0].op), std::string("0B0"));
         QCOMPARE(diff.moved[0].fromPosition, std::size_t{3});
         QCOMPARE(diff.moved[0].toPosition, std::size_t{1});
-        QCOMPARE(describeFirst(diff.first[0]), std::string("rank 0, op 1: 0F1 here, 0B0 there"));
+        QCOMPARE(describeFirst(diff.first[0]), std::string("rank 0, op 2: 0F1 here, 0B0 there"));
     }
     void addedAndRemoved()
     {
@@ -35,7 +35,7 @@ private slots:
         QCOMPARE(diff.distance(), std::size_t{2});
         QCOMPARE(
             describeFirst(diffSchedules(*readScheduleCsv("0F0,0B0,0OPT\n"), *readScheduleCsv("0F0,0B0\n")).first[0]),
-            std::string("rank 0, op 2: 0OPT here, the list ends there"));
+            std::string("rank 0, op 3: 0OPT here, the list ends there"));
     }
     void shapes()
     {

@@ -70,7 +70,7 @@ private slots:
         QVERIFY(!refused);
         QCOMPARE(refused.error().code, ErrorCode::Usage);
         QCOMPARE(QString::fromStdString(refused.error().message),
-                 QString("rank 0, op 1 (0B0): only a delay can be removed"));
+                 QString("rank 0, op 2 (0B0): only a delay can be removed"));
     }
     void outside()
     {
@@ -78,7 +78,7 @@ private slots:
         QCOMPARE(QString::fromStdString(insertDelay(s, 2, 0, 5).error().message),
                  QString("rank 2, but ranks are 0 to 1"));
         QCOMPARE(QString::fromStdString(removeDelay(s, 0, 2).error().message),
-                 QString("rank 0: position 2, but the row has 2 ops"));
+                 QString("rank 0 has no op 3; its row has 2"));
         QVERIFY(!insertDelay(s, -1, 0, 5));
         QVERIFY(!moveOps(s, {{-1, 0}}, 1));
         QVERIFY(!swapTwo(s, {0, 0}, {0, 9}));

@@ -260,12 +260,12 @@ private slots:
         QVERIFY(lacking > 60);
         const auto faults =
             faultsOf(*readScheduleCsv("0UNSHARD,0F0,0B0,0RESHARD,0REDUCE_GRAD\n1F0,1B0,1REDUCE_GRAD\n"));
-        QCOMPARE(faults, QStringList{"rank 1, op 0 (1F0): the weights of stage 1 are never gathered on rank 1, but "
+        QCOMPARE(faults, QStringList{"rank 1, op 1 (1F0): the weights of stage 1 are never gathered on rank 1, but "
                                      "those of stage 0 are | add 1UNSHARD before it"});
         QCOMPARE(faultsOf(*readScheduleCsv("0F0,0B0,0REDUCE_GRAD,0OPT,0UNSHARD\n1F0,1B0,1OPT\n")),
-                 (QStringList{"rank 1, op 1 (1B0): the gradients of stage 1 are never reduced on rank 1, but those of "
+                 (QStringList{"rank 1, op 2 (1B0): the gradients of stage 1 are never reduced on rank 1, but those of "
                               "stage 0 are | add 1REDUCE_GRAD after it",
-                              "rank 1, op 2 (1OPT): the weights of stage 1 are never gathered on rank 1, but those of "
+                              "rank 1, op 3 (1OPT): the weights of stage 1 are never gathered on rank 1, but those of "
                               "stage 0 are | add 1UNSHARD behind it"}));
     }
     // Sharded 1F1B is 1F1B, not a schedule of another mathematics that happens to have the same ops.

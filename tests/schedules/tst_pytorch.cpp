@@ -101,7 +101,7 @@ private slots:
         QTest::newRow("copies") << "0F0,1F1,1B1,0B0\n1F0,0F1,0B1,1B0\n"
                                 << "stage 0 has copies on ranks 0 and 1";
         QTest::newRow("recompute") << "0F0,0R0,0B0\n1F0,1B0\n"
-                                   << "rank 0, op 1 (0R0): recompute";
+                                   << "rank 0, op 2 (0R0): recompute";
         QTest::newRow("delay") << "0F0,0FILLER500,0B0\n1F0,1B0\n"
                                << "delay is not an op";
         QTest::newRow("slice") << "0F0.0,0F0.1,0B0.1,0B0.0\n"

@@ -476,20 +476,20 @@ private slots:
         };
         QCOMPARE(firstFault("0UNSHARD,0F0,0B0,0RESHARD"), QString());
         QCOMPARE(firstFault("0F0,0UNSHARD,0B0,0RESHARD"),
-                 QString("rank 0, op 0 (0F0): forward with sharded weights | add 0UNSHARD before it"));
+                 QString("rank 0, op 1 (0F0): forward with sharded weights | add 0UNSHARD before it"));
         QCOMPARE(firstFault("0UNSHARD,0F0,0RESHARD,0B0"),
-                 QString("rank 0, op 3 (0B0): full backward with sharded weights; 0RESHARD is at op 2 | move 0RESHARD "
+                 QString("rank 0, op 4 (0B0): full backward with sharded weights; 0RESHARD is at op 3 | move 0RESHARD "
                          "after it, or add 0UNSHARD before it"));
         QCOMPARE(firstFault("0UNSHARD,0F0,0UNSHARD,0B0,0RESHARD"),
-                 QString("rank 0, op 2 (0UNSHARD): the weights are gathered already, at op 0 | remove it, or release "
+                 QString("rank 0, op 3 (0UNSHARD): the weights are gathered already, at op 1 | remove it, or release "
                          "the weights before it with 0RESHARD"));
         QCOMPARE(firstFault("0F0,0B0,0REDUCE_GRAD0,0F1,0B1,0REDUCE_GRAD0"),
-                 QString("rank 0, op 4 (0B1): its gradient is not reduced, but those of other microbatches are; "
-                         "0REDUCE_GRAD0 is at op 2 | add 0REDUCE_GRAD1 after it"));
+                 QString("rank 0, op 5 (0B1): its gradient is not reduced, but those of other microbatches are; "
+                         "0REDUCE_GRAD0 is at op 3 | add 0REDUCE_GRAD1 after it"));
         QVERIFY(firstFault("0F0,0B0,0REDUCE_GRAD0,0REDUCE_GRAD").contains("gradients reduced twice"));
-        QVERIFY(firstFault("0F0,0REDUCE_GRAD0,0B0").contains("gradient reduction before the gradient; 0B0 is at op 2"));
+        QVERIFY(firstFault("0F0,0REDUCE_GRAD0,0B0").contains("gradient reduction before the gradient; 0B0 is at op 3"));
         // Behind an op that needs the weights a gather is late, also where the step is behind the lists.
-        QVERIFY(firstFault("0F0,0UNSHARD,0F1,0B0,0B1").startsWith("rank 0, op 0 (0F0): forward with sharded weights"));
+        QVERIFY(firstFault("0F0,0UNSHARD,0F1,0B0,0B1").startsWith("rank 0, op 1 (0F0): forward with sharded weights"));
         // 0OPT leaves the weights stepped in part; what follows needs the gather behind it.
         QVERIFY(firstFault("0F0,0B0,0OPT,0UNSHARD") == QString());
         Schedule unlike[] = {readScheduleCsv("0UNSHARD,0F0,0B0,0RESHARD").value(),

@@ -267,8 +267,8 @@ private slots:
         QVERIFY(!result);
         QCOMPARE(result.error().code, ErrorCode::Invalid);
         QCOMPARE(QString::fromStdString(result.error().message),
-                 QString("deadlock of 2 ranks: rank 0 is at op 1 (0B0) and waits for 1B0, op 3 of rank 1; "
-                         "rank 1 is at op 0 (1F1) and waits for 0F1, op 2 of rank 0"));
+                 QString("deadlock of 2 ranks: rank 0 is at op 2 (0B0) and waits for 1B0, op 4 of rank 1; "
+                         "rank 1 is at op 1 (1F1) and waits for 0F1, op 3 of rank 0"));
     }
     void blockedWithoutCycle()
     {
@@ -276,7 +276,7 @@ private slots:
         auto result = simulate(s, CostModel::uniform(s));
         QVERIFY(!result);
         QVERIFY2(
-            QString::fromStdString(result.error().message).contains("waits for 0F0, which is op 1 of the same rank"),
+            QString::fromStdString(result.error().message).contains("waits for 0F0, which is op 2 of the same rank"),
             result.error().message.c_str());
         s = fromCsv("0F0,0B0\n1B0\n");
         result = simulate(s, CostModel::uniform(s));

@@ -50,15 +50,15 @@ private slots:
             QTest::newRow(name) << csv << kind << faults << message;
         };
         add("order", "0B0,0F0\n", FaultKind::Order, 1,
-            "rank 0, op 0 (0B0): full backward before forward; forward is at op 1");
+            "rank 0, op 1 (0B0): full backward before forward; forward is at op 2");
         add("W before I", "0F0,0W0,0I0\n", FaultKind::Order, 1,
-            "rank 0, op 1 (0W0): weight gradient before input gradient; input gradient is at op 2");
+            "rank 0, op 2 (0W0): weight gradient before input gradient; input gradient is at op 3");
         add("V turn", "0F0,1F0,0B0,1B0\n", FaultKind::Order, 1,
-            "rank 0, op 2 (0B0): full backward before the full backward of stage 1; 1B0 is at op 3");
+            "rank 0, op 3 (0B0): full backward before the full backward of stage 1; 1B0 is at op 4");
         add("twice", "0F0,0F0,0B0\n", FaultKind::Duplicate, 1,
-            "rank 0, op 1 (0F0): a second forward; the first is at op 0 of rank 0");
+            "rank 0, op 2 (0F0): a second forward; the first is at op 1 of rank 0");
         add("B and I", "0F0,0B0,0I0,0W0\n", FaultKind::Duplicate, 2,
-            "rank 0, op 2 (0I0): input gradient in addition to the full backward 0B0 at op 1 of rank 0");
+            "rank 0, op 3 (0I0): input gradient in addition to the full backward 0B0 at op 2 of rank 0");
         add("no backward", "0F0,0F1,0F2,0B0\n", FaultKind::Count, 1,
             "stage 0: 1 of 3 backwards (B or I), missing for microbatch 1-2");
         add("no forward", "0F0,0B0,0B1\n", FaultKind::Count, 1, "stage 0: 1 of 2 forwards, missing for microbatch 1");
@@ -67,7 +67,7 @@ private slots:
         add("W and B", "0F0,0B0,0W0,0F1,0I1,0W1\n", FaultKind::Count, 1,
             "stage 0: weight gradient in addition to a full backward, which includes it, for microbatch 0");
         add("reload alone", "0F0,0RELOAD0,0B0\n", FaultKind::Count, 1,
-            "rank 0, op 1 (0RELOAD0): a reload without its offload");
+            "rank 0, op 2 (0RELOAD0): a reload without its offload");
         add("whole stage", "0F0,0B0\n2F0,2B0\n", FaultKind::Count, 1,
             "stage 1 is in no row: the row of its rank is missing");
         add("forwards only", "0F0,0F1\n1F0,1F1\n", FaultKind::Count, 1, "forwards only: no stage has a backward");
@@ -79,33 +79,33 @@ private slots:
             "0F0,0SEND_F0,0SEND_F0,0RECV_B0,0RECV_B0,0B0\n1RECV_F0,1F0,1SEND_F0,1RECV_B0,1B0,1SEND_B0\n2RECV_F0,2RECV_"
             "F0,2F0,2B0,2SEND_B0,2SEND_B0\n",
             FaultKind::Duplicate, 4,
-            "rank 0, op 2 (0SEND_F0): a skip connection: the first is at op 1 of rank 0, and stages form a chain, in "
+            "rank 0, op 3 (0SEND_F0): a skip connection: the first is at op 2 of rank 0, and stages form a chain, in "
             "which each exchanges one message of a "
             "microbatch with the next");
         add("wrong rank", "0F0,0B0,1B0\n1F0\n", FaultKind::WrongRank, 1,
-            "rank 0, op 2 (1B0): stage 1 is on rank 1 for microbatch 0");
+            "rank 0, op 3 (1B0): stage 1 is on rank 1 for microbatch 0");
         add("R after B", "0F0,0B0,0R0\n", FaultKind::Order, 1,
-            "rank 0, op 2 (0R0): recompute after the full backward it serves; 0B0 is at op 1");
+            "rank 0, op 3 (0R0): recompute after the full backward it serves; 0B0 is at op 2");
         add("R before F", "0R0,0F0,0B0\n", FaultKind::Order, 1,
-            "rank 0, op 0 (0R0): recompute before forward; forward is at op 1");
+            "rank 0, op 1 (0R0): recompute before forward; forward is at op 2");
         add("two R", "0F0,0R0,0R0,0B0\n", FaultKind::Duplicate, 1,
-            "rank 0, op 2 (0R0): a second recompute; the first is at op 1 of rank 0");
+            "rank 0, op 3 (0R0): a second recompute; the first is at op 2 of rank 0");
         add("early OPT", "0F0,0I0,0OPT,0W0\n", FaultKind::Order, 1,
-            "rank 0, op 2 (0OPT): optimizer before the stage's last gradient; 0W0 is at op 3");
+            "rank 0, op 3 (0OPT): optimizer before the stage's last gradient; 0W0 is at op 4");
         add("two OPT", "0F0,0B0,0OPT,0OPT\n", FaultKind::Duplicate, 1,
-            "rank 0, op 3 (0OPT): a second optimizer; the first is at op 2 of rank 0");
+            "rank 0, op 4 (0OPT): a second optimizer; the first is at op 3 of rank 0");
         add("foreign OPT", "0F0,0B0,1OPT\n1F0,1B0,0OPT\n", FaultKind::WrongRank, 2,
-            "rank 0, op 2 (1OPT): stage 1 is on rank 1");
+            "rank 0, op 3 (1OPT): stage 1 is on rank 1");
         add("one OPT of two", "0F0,0B0,0OPT\n1F0,1B0\n", FaultKind::Count, 1,
             "stage 1: no optimizer op on rank 1, but stage 0 has one");
         add("reduction after OPT", "0F0,0B0,0OPT,0REDUCE_GRAD\n", FaultKind::Order, 1,
-            "rank 0, op 3 (0REDUCE_GRAD): gradient reduction after the stage's optimizer, which is at op 2");
+            "rank 0, op 4 (0REDUCE_GRAD): gradient reduction after the stage's optimizer, which is at op 3");
         add("stashed without OPT", "# weights=stashed\n0F0,0B0\n", FaultKind::Count, 1,
             "stage 0: no optimizer op on rank 0, but the weights are stashed");
         add("slices forward", "0F0.1,0F0.0,0B0.1,0B0.0\n", FaultKind::Order, 1,
-            "rank 0, op 0 (0F0.1): forward of a slice before the slice that it attends to; 0F0.0 is at op 1");
+            "rank 0, op 1 (0F0.1): forward of a slice before the slice that it attends to; 0F0.0 is at op 2");
         add("slices backward", "0F0.0,0F0.1,0B0.0,0B0.1\n", FaultKind::Order, 1,
-            "rank 0, op 2 (0B0.0): gradient of a slice before that of the slice that attends to it; 0B0.1 is at op 3");
+            "rank 0, op 3 (0B0.0): gradient of a slice before that of the slice that attends to it; 0B0.1 is at op 4");
         add("slice lengths", "# slices=2,1,1\n0F0.0,0F0.1,0B0.1,0B0.0\n", FaultKind::Shape, 1,
             "lengths of 3 slices are given, but ops name 2");
         const char* lowered = "0F0,%1\n%2\n";
@@ -114,23 +114,23 @@ private slots:
         };
         const char* good = "1RECV_F0,1F0,1B0,1SEND_B0";
         message("no receive", "0SEND_F0,0RECV_B0,0B0", "1F0,1B0,1SEND_B0", FaultKind::Count,
-                "rank 1, op 0 (1F0): no 1RECV_F0 before it; rank 0 makes its activations with 0F0");
+                "rank 1, op 1 (1F0): no 1RECV_F0 before it; rank 0 makes its activations with 0F0");
         message("no send", "0RECV_B0,0B0", good, FaultKind::Count,
-                "rank 1, op 0 (1RECV_F0): rank 0 has no 0SEND_F0, so nobody sends it");
+                "rank 1, op 1 (1RECV_F0): rank 0 has no 0SEND_F0, so nobody sends it");
         message("sent twice", "0SEND_F0,0SEND_F0,0RECV_B0,0B0", good, FaultKind::Duplicate,
-                "rank 0, op 2 (0SEND_F0): a second one; the first is at op 1 of rank 0");
+                "rank 0, op 3 (0SEND_F0): a second one; the first is at op 2 of rank 0");
         message("early send", "0SEND_F0,0RECV_B0,0B0", "1RECV_F0,1F0,1SEND_B0,1B0", FaultKind::Order,
-                "rank 1, op 2 (1SEND_B0): send gradient before 1B0; 1B0 is at op 3");
+                "rank 1, op 3 (1SEND_B0): send gradient before 1B0; 1B0 is at op 4");
         message("late receive", "0SEND_F0,0B0,0RECV_B0", good, FaultKind::Order,
-                "rank 0, op 2 (0B0): before its gradient; 0RECV_B0 is at op 3");
+                "rank 0, op 3 (0B0): before its gradient; 0RECV_B0 is at op 4");
         message("wrong side", "0SEND_F0,0RECV_B0,0B0,1SEND_B0", good, FaultKind::WrongRank,
-                "rank 0, op 4 (1SEND_B0): stage 1 is on rank 1 for microbatch 0");
+                "rank 0, op 5 (1SEND_B0): stage 1 is on rank 1 for microbatch 0");
         message("no such stage", "0SEND_F0,0RECV_B0,0B0,0SEND_B0", good, FaultKind::BadOp,
-                "rank 0, op 4 (0SEND_B0): there is no stage -1 to send to");
+                "rank 0, op 5 (0SEND_B0): there is no stage -1 to send to");
         add("to itself", "0F0,0SEND_F0,1RECV_F0,1F0,1B0,0B0\n", FaultKind::BadOp, 2,
-            "rank 0, op 1 (0SEND_F0): stage 1 is on the same rank; no message is needed");
+            "rank 0, op 2 (0SEND_F0): stage 1 is on the same rank; no message is needed");
         add("pair", "0F0,(0F1;0B1)OVERLAP_F_B,0B0\n", FaultKind::Order, 1,
-            "rank 0, op 2 (0B1): issued together with 0F1, which it needs");
+            "rank 0, op 3 (0B1): issued together with 0F1, which it needs");
     }
     void messages()
     {
@@ -201,9 +201,9 @@ private slots:
         QCOMPARE(only(t), QString("the placement has 3 stages, the schedule 2"));
         t = s;
         t.paired = {{0, 1}};
-        QCOMPARE(only(t), QString("rank 0: the pairs at ops 0 and 1 overlap or are out of order"));
+        QCOMPARE(only(t), QString("rank 0: the pairs at ops 1 and 2 overlap or are out of order"));
         t.paired = {{7}};
-        QCOMPARE(only(t), QString("rank 0: op 7 is paired with the next one, but the row has 8 ops"));
+        QCOMPARE(only(t), QString("rank 0: op 8 is paired with the next one, but the row has 8 ops"));
         t = s;
         t.microbatches = 2'000'000'000;
         QCOMPARE(only(t), QString("2 stages × 2000000000 microbatches, but only 16 ops"));
@@ -216,9 +216,9 @@ private slots:
         const Validation validation = validate(s);
         QCOMPARE(validation.faults.size(), std::size_t{2});
         QCOMPARE(QString::fromStdString(validation.faults[0].message),
-                 QString("rank 0, op 1 (0F2): microbatch 2, but microbatches are 0 to 1"));
+                 QString("rank 0, op 2 (0F2): microbatch 2, but microbatches are 0 to 1"));
         QCOMPARE(QString::fromStdString(validation.faults[1].message),
-                 QString("rank 1, op 0 (9F0): stage 9, but stages are 0 to 1"));
+                 QString("rank 1, op 1 (9F0): stage 9, but stages are 0 to 1"));
     }
     void deadlockOfThree()
     {
@@ -237,7 +237,7 @@ private slots:
             QCOMPARE(s.order[static_cast<std::size_t>(wait.onRank)][static_cast<std::size_t>(wait.onPosition)],
                      wait.waitsFor);
         }
-        QVERIFY(validation.faults[0].message.find("rank 0 is at op 1 (0B0)") != std::string::npos);
+        QVERIFY(validation.faults[0].message.find("rank 0 is at op 2 (0B0)") != std::string::npos);
     }
     // Valid if and only if list execution finishes, for orders with the right ops.
     void agreesWithExecution()

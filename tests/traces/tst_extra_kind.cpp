@@ -131,11 +131,11 @@ private slots:
         const Op clip = makeOp(extra.kind(), 1);
         QCOMPARE(faultOf({clip}, 99), QString());
         QCOMPARE(faultOf({clip}, 2),
-                 QString("rank 1, op 2 (1CLIP): clipping before the stage's last gradient; 1B3 is at op 8"));
+                 QString("rank 1, op 3 (1CLIP): clipping before the stage's last gradient; 1B3 is at op 9"));
         QCOMPARE(faultOf({clip, clip}, 99),
-                 QString("rank 1, op 9 (1CLIP): a second clipping; the first is at op 8 of rank 1"));
+                 QString("rank 1, op 10 (1CLIP): a second clipping; the first is at op 9 of rank 1"));
         const QString late = faultOf({makeOptimizer(1), clip}, 99);
-        QVERIFY2(late.contains("clipping after the stage's optimizer, which is at op 8"), qPrintable(late));
+        QVERIFY2(late.contains("clipping after the stage's optimizer, which is at op 9"), qPrintable(late));
         QVERIFY(isDeferrable(extra.kind()) && isDeferrable(OpKind::WeightGrad) && !isDeferrable(OpKind::InputGrad));
     }
 

@@ -663,6 +663,44 @@ private slots:
     }
 
     // Chips stay where they are while ops are placed, and what can't be placed yet is readable.
+    // From the guess to the second step without a mouse: Return answers and goes on, then places op by op.
+    void return_leads_through_a_lesson()
+    {
+        MainWindow window;
+        QVERIFY(WindowFixture::show(window));
+        LessonController* lessons = window.workspace().feature<LessonController>();
+        lessons->start(QStringLiteral("why-pipelines"));
+        QVERIFY(ready(window));
+        const auto press = [&] {
+            QVERIFY(QApplication::focusWidget() != nullptr);
+            QTest::keyClick(QApplication::focusWidget(), Qt::Key_Return);
+            QVERIFY(ready(window));
+        };
+        const auto* next = named(lessons->panel(), QStringLiteral("Next"));
+        const auto* reason = lessons->panel()->findChild<QLabel*>(QStringLiteral("nextReason"));
+        QVERIFY(next != nullptr && !next->isEnabled());
+        window.workspace().actions()["nextLessonStep"]->trigger();
+        QCOMPARE(reason->property("role").toString(), QStringLiteral("worse")); // in the foot, always in view
+        QTest::keyClicks(QApplication::focusWidget(), QStringLiteral("5"));
+        press();
+        QTRY_VERIFY(next->hasFocus());
+        QCOMPARE(reason->text(), QStringLiteral("Alt+PgDown goes on"));
+        QCOMPARE(reason->property("role").toString(), QStringLiteral("secondary"));
+        press();
+        QTRY_COMPARE(lessons->session()->pageIndex(), 1);
+        OpTray* tray = window.workspace().feature<EditController>()->deck().tray();
+        QTRY_VERIFY(tray->isAncestorOf(QApplication::focusWidget()));
+        for (int left = 4; left > 0; --left) {
+            QTRY_COMPARE(tray->count(), left);
+            press();
+        }
+        QTRY_COMPARE(lessons->panel()->nextReason(), QString());
+        QVERIFY(window.workspace().views().timeline->hasFocus()); // the tray is gone
+        window.workspace().actions()["nextLessonStep"]->trigger();
+        QVERIFY(ready(window));
+        QTRY_VERIFY(tray->isAncestorOf(QApplication::focusWidget()));
+    }
+
     void the_tray_keeps_its_order()
     {
         MainWindow window;

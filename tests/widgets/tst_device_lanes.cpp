@@ -4,6 +4,7 @@
 #include <QPicture>
 #include <QtTest>
 
+#include "traces/analysis/collective_groups.h"
 #include "traces/analysis/kernel_class.h"
 #include "traces/import/import.h"
 #include "traces/store/run_file.h"
@@ -574,6 +575,40 @@ private slots:
             if (theme->highContrast)
                 for (const Fill& fill : theme->classes)
                     QVERIFY2(contrast(fill.fill, theme->canvas) >= 3, qPrintable(fill.fill.name()));
+        }
+    }
+
+    // Ranks enter at 10, 40 and 60 µs and all end at 100: two wait 50 and 20 µs for the third, which transfers for 40.
+    void collectivesSayWhoWaits()
+    {
+        TimelineBuilder builder(Provenance::Imported, "wall", 3);
+        std::vector<SpanId> ids;
+        for (const Nanos entered : {10'000, 40'000, 60'000}) {
+            const int rank = static_cast<int>(ids.size());
+            Span span;
+            span.start = entered;
+            span.end = 100'000;
+            span.label = builder.intern("ncclDevKernel_AllReduce_Sum_f32_RING_LL") & 0xffffffu;
+            ids.push_back(builder.addSpan(builder.addTrack(rank, Lane::Kernel, "stream 7"), span));
+        }
+        for (const SpanId other : {ids[0], ids[1]}) builder.addEdge(ids[2], other, EdgeKind::Transfer, 60'000);
+        const auto timeline = builder.build().value();
+        const auto said = [&](int rank) {
+            QStringList rows;
+            for (const FactRow& fact : collectiveFacts(*timeline, timeline->trackOf(rank, Lane::Kernel)->begin, {}))
+                rows << fact.title + QStringLiteral(": ") + fact.text;
+            return rows.join(QStringLiteral("; "));
+        };
+        QCOMPARE(said(0), QStringLiteral("Waits for: rank 2, 50.0 µs; Transfers for: 40.0 µs"));
+        QCOMPARE(said(1), QStringLiteral("Waits for: rank 2, 20.0 µs; Transfers for: 40.0 µs"));
+        QCOMPARE(said(2), QStringLiteral("Others wait: 70.0 µs; Transfers for: 40.0 µs"));
+        // The same as over all spans.
+        const CollectiveGroups groups(*timeline);
+        for (int rank = 0; rank < 3; ++rank) {
+            const SpanId id = timeline->trackOf(rank, Lane::Kernel)->begin;
+            const auto one = collectivePartsOf(*timeline, id), all = groups.of(id);
+            QVERIFY(one && all && one->waiting == all->waiting && one->transfer == all->transfer);
+            QCOMPARE(one->ranks, all->ranks);
         }
     }
 };

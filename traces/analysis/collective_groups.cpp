@@ -6,14 +6,54 @@
 
 namespace stagewright {
 
+namespace {
+
+bool isTie(const Timeline& timeline, const Edge& edge)
+{
+    if (edge.kind != EdgeKind::Transfer || edge.from == noSpan) return false;
+    const Track& from = timeline.trackOf(edge.from);
+    const Track& to = timeline.trackOf(edge.to);
+    const bool messages = isMessageLane(from.lane) || from.lane == Lane::Compute || to.lane == Lane::Compute;
+    return !messages && from.rank != to.rank;
+}
+
+CollectiveParts partsOf(const Timeline& timeline, SpanId span, SpanId last, std::size_t others)
+{
+    const Span& own = timeline.spans()[span];
+    const Nanos entered = std::clamp(timeline.spans()[last].start, own.start, own.end);
+    return {entered - own.start, own.end - entered, last, static_cast<int>(others) + 1};
+}
+
+std::vector<SpanId> othersOf(const Timeline& timeline, SpanId last)
+{
+    std::vector<SpanId> others;
+    for (const Edge& edge : timeline.edgesFrom(last))
+        if (isTie(timeline, edge)) others.push_back(edge.to);
+    return others;
+}
+
+} // namespace
+
+std::optional<CollectiveParts> collectivePartsOf(const Timeline& timeline, SpanId span)
+{
+    SpanId last = span;
+    for (const Edge& edge : timeline.edgesInto(span))
+        if (isTie(timeline, edge)) last = edge.from;
+    const std::size_t others = othersOf(timeline, last).size();
+    return others > 0 ? std::optional(partsOf(timeline, span, last, others)) : std::nullopt;
+}
+
+Nanos othersWaitFor(const Timeline& timeline, SpanId span)
+{
+    Nanos sum = 0;
+    for (const SpanId other : othersOf(timeline, span)) sum += partsOf(timeline, other, span, 0).waiting;
+    return sum;
+}
+
 CollectiveGroups::CollectiveGroups(const Timeline& timeline) : m_timeline(timeline)
 {
     for (const Edge& edge : timeline.edges()) {
-        if (edge.kind != EdgeKind::Transfer || edge.from == noSpan) continue;
-        const Track& from = timeline.trackOf(edge.from);
-        const Track& to = timeline.trackOf(edge.to);
-        const bool messages = isMessageLane(from.lane) || from.lane == Lane::Compute || to.lane == Lane::Compute;
-        if (messages || from.rank == to.rank) continue;
+        if (!isTie(timeline, edge)) continue;
         m_others[edge.from].push_back(edge.to);
         m_lastOf[edge.from] = edge.from;
         m_lastOf[edge.to] = edge.from;
@@ -24,11 +64,7 @@ std::optional<CollectiveParts> CollectiveGroups::of(SpanId span) const
 {
     const auto found = m_lastOf.find(span);
     if (found == m_lastOf.end()) return std::nullopt;
-    const SpanId last = found->second;
-    const Span& own = m_timeline.spans()[span];
-    const Nanos entered = std::clamp(m_timeline.spans()[last].start, own.start, own.end);
-    return CollectiveParts{entered - own.start, own.end - entered, last,
-                           static_cast<int>(m_others.at(last).size()) + 1};
+    return partsOf(m_timeline, span, found->second, m_others.at(found->second).size());
 }
 
 std::optional<double> busFactor(std::string_view operation, int ranks)

@@ -130,7 +130,9 @@ PlotLayout::PlotLayout(const Plot& drawn, const PlotBox& box, const PlotCanvas& 
     if (legend.size() > 1) area.top += 17 * (static_cast<double>(legend.size()) - 1);
     if (!plot.groups.empty()) area.top += 38;
     if (plot.across.aboveArea) area.top += 16;
-    const double foot = plot.across.title.empty() ? 0 : 18;
+    acrossTitle = wrapped(plot.across.title, whole.width() - 12, canvas);
+    const auto lines = static_cast<double>(itemsOf(acrossTitle, "\n").size());
+    const double foot = acrossTitle.empty() ? 0 : 18 + (lines - 1) * plotLine;
     area.bottom -= (plot.across.aboveArea || plot.across.hidden ? 4 : 24) + foot;
     findRanges(whole.width() - 70, area.height());
     margins = {std::max(atLeast.left, leftOf(canvas)), std::max(atLeast.right, rightOf(canvas))};

@@ -65,7 +65,13 @@ private:
     void titles() const
     {
         text({m.whole.left + 8, m.whole.top + 13}, m.up.title, secondary);
-        text({m.area.right, m.whole.bottom - 11}, m.across.title, secondary, PlotAlign::Right);
+        const auto lines = itemsOf(m.acrossTitle, "\n");
+        double foot = m.whole.bottom - 11 - plotLine * (static_cast<double>(lines.size()) - 1);
+        for (const std::string_view line : lines) { // under the area, unless it is wider
+            const bool fits = m_canvas.textWidth(line, PlotFont::Small) <= m.area.right - m.whole.left;
+            text({fits ? m.area.right : m.whole.right - 4, foot}, line, secondary, PlotAlign::Right);
+            foot += plotLine;
+        }
         double y = m.whole.top + 13;
         for (const auto& line : m.legend) {
             double x = m.whole.right - 16;

@@ -6,6 +6,7 @@
 #include <QScrollArea>
 #include <QVBoxLayout>
 
+#include "schedules/base/op_number.h"
 #include "schedules/execute/deadlock_text.h"
 #include "schedules/messages/messages.h"
 #include "widgets/deadlock/deadlock_view.h"
@@ -96,7 +97,7 @@ void DeadlockDialog::explain()
         const OrderChange& change = m_deadlock.fix.front();
         m_fix->setText(u"Apply: move %1 of rank %2 to place %3"_s.arg(QString::fromStdString(toText(change.op)))
                            .arg(change.rank)
-                           .arg(change.to + 1));
+                           .arg(opNumber(change.to)));
     } else {
         m_fix->setText(countText(static_cast<qint64>(m_deadlock.fix.size()), u"Apply 1 move"_s, u"Apply %L1 moves"_s));
     }

@@ -7,6 +7,7 @@
 #include <QPainter>
 #include <QToolTip>
 
+#include "schedules/base/op_number.h"
 #include "schedules/execute/deadlock_text.h"
 #include "schedules/model/kinds.h"
 #include "widgets/literals.h"
@@ -142,7 +143,7 @@ void DeadlockView::paintEvent(QPaintEvent*)
         p.drawText(QRectF(14, y + rowHeight / 2, left - 20, rowHeight / 2), Qt::AlignLeft | Qt::AlignVCenter,
                    at < 0        ? u"finished"_s
                    : isVictim(r) ? u"waits for it"_s
-                                 : u"op %1"_s.arg(at));
+                                 : u"op %1"_s.arg(opNumber(at)));
         const int last = std::min(static_cast<int>(list.size()), first(r) + columns());
         p.setFont(fontOf(FontRole::Label));
         for (int i = first(r); i < last; ++i) {
@@ -196,7 +197,7 @@ bool DeadlockView::event(QEvent* event)
                 QString text = u"%1: op %2 of rank %3"_s
                                    .arg(QString::fromStdString(toText(
                                        m_schedule->order[static_cast<std::size_t>(r)][static_cast<std::size_t>(i)])))
-                                   .arg(i)
+                                   .arg(opNumber(i))
                                    .arg(r);
                 for (const BlockedRank& wait : m_deadlock.blocked)
                     if (wait.rank == r && wait.position == i) text += u'\n' + QString::fromStdString(wait.sentence);

@@ -9,6 +9,7 @@
 #include <QPushButton>
 #include <QToolButton>
 
+#include "schedules/base/op_number.h"
 #include "schedules/library/registry.h"
 #include "widgets/literals.h"
 #include "widgets/numbers.h"
@@ -230,7 +231,7 @@ void EditPanel::refresh()
     if (first != nullptr && m_chosen.size() == 1)
         m_op->addRow(QString::fromStdString(toText(*first)),
                      u"rank %1, op %2 of %3"_s.arg(m_chosen.front().rank)
-                         .arg(m_chosen.front().position + 1)
+                         .arg(opNumber(m_chosen.front().position))
                          .arg(shown.order[static_cast<std::size_t>(m_chosen.front().rank)].size()));
     else if (first != nullptr)
         m_op->addRow(countText(static_cast<qint64>(m_chosen.size()), u"1 op"_s, u"%L1 ops"_s),
@@ -238,7 +239,7 @@ void EditPanel::refresh()
                      u"They move, copy, split and are removed together."_s);
     else
         m_op->addText(u"Drag an op along its rank. To select ops, click, Ctrl+click or drag over an area; then use "
-                      "the buttons or the Order menu."_s,
+                      "the buttons or the menu Schedule."_s,
                       "faint");
     m_deadlock->setVisible(!m_editor->validation().cycle.empty());
     m_undo->setEnabled(undo.canUndo());

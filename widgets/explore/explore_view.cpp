@@ -201,6 +201,7 @@ QWidget* ExploreView::buildCentre()
     picture->setMenu(menu);
     tools->addWidget(csv);
     tools->addWidget(picture);
+    for (QPushButton* button : {csv, picture}) button->setMinimumWidth(button->sizeHint().width()); // its text is whole
     upper->addLayout(tools);
     m_pareto = new PlotWidget(u"paretoPlot"_s, u"Schedules by peak memory and step time"_s, top);
     m_pareto->setUsualSize({640, 420});

@@ -16,6 +16,7 @@
 #include "widgets/lessons/lesson_text.h"
 #include "widgets/lessons/steady_scroll.h"
 #include "widgets/literals.h"
+#include "widgets/sentence.h"
 #include "widgets/style.h"
 
 namespace stagewright {
@@ -54,7 +55,7 @@ LessonPanel::LessonPanel(QWidget* parent) : QWidget(parent)
     footLayout->setSpacing(6);
     m_reason = makeLabel({}, "secondary", foot);
     m_reason->setObjectName(u"nextReason"_s);
-    m_reason->setAccessibleName(u"Why Next is disabled"_s);
+    m_reason->setAccessibleName(u"What Next waits for"_s);
     m_reason->setWordWrap(true);
     footLayout->addWidget(m_reason);
     auto* buttons = new QHBoxLayout;
@@ -271,10 +272,14 @@ void LessonPanel::setReading(const PageReading& reading, const LessonState& stat
         m_runAll->setText(state.running.isEmpty() ? withExpectedTime(u"Run all %1"_s.arg(count), expectedSeconds())
                                                   : u"Cancel"_s);
     }
-    m_reason->setText(reading.missing.isEmpty() ? QString() : reading.missing.at(0).toUpper() + reading.missing.mid(1));
+    setRole(m_reason, "secondary");
+    m_reason->setText(reading.missing.isEmpty() ? u"Alt+PgDown goes on"_s : sentence(reading.missing));
     setGuesses(reading.guesses);
+    const bool done = reading.missing.isEmpty() && !m_next->isEnabled(); // by what was answered here: Return goes on
     m_next->setEnabled(reading.missing.isEmpty());
     m_next->setToolTip(reading.missing.isEmpty() ? u"Next  (Alt+PgDown)"_s : reading.missing);
+    if (const QWidget* focus = QApplication::focusWidget(); done && focus != nullptr && m_body->isAncestorOf(focus))
+        m_next->setFocus(Qt::OtherFocusReason);
     bool open = false;
     for (std::size_t i = 0; i < blocks.size() && i < reading.blocks.size(); ++i)
         open = open || ((std::holds_alternative<lessons::Check>(*blocks[i]) ||
@@ -344,24 +349,25 @@ void LessonPanel::showOpen()
     if (focus == nullptr || isAncestorOf(focus) || !focus->isVisible()) focusFirst();
 }
 
-void LessonPanel::focusFirst()
+bool LessonPanel::focusFirst()
 {
-    if (m_runAll != nullptr && m_runAll->isEnabled() && m_open < 0) return m_runAll->setFocus(Qt::OtherFocusReason);
-    for (std::size_t i = 0; i < m_rows.size(); ++i) {
+    QWidget* first = m_runAll != nullptr && m_runAll->isEnabled() && m_open < 0 ? m_runAll : nullptr;
+    for (std::size_t i = static_cast<std::size_t>(std::max(0, m_open)); first == nullptr && i < m_rows.size(); ++i) {
         const Row& row = m_rows[i];
-        if (static_cast<int>(i) < m_open) continue;
         QWidget* to = row.field != nullptr   ? static_cast<QWidget*>(row.field)
                       : !row.choices.empty() ? row.choices.front()
                       : row.run != nullptr   ? row.run
                                              : nullptr;
-        if (to != nullptr && to->isVisibleTo(this) && to->isEnabled()) {
-            to->setFocus(Qt::OtherFocusReason);
-            return;
-        }
+        if (to != nullptr && to->isVisibleTo(this) && to->isEnabled()) first = to;
     }
+    if (first == nullptr && m_next->isEnabled()) first = m_next;
+    if (first != nullptr) first->setFocus(Qt::OtherFocusReason);
+    return first != nullptr;
 }
 
 QString LessonPanel::nextReason() const { return m_reading.missing; }
+
+void LessonPanel::stressReason() { setRole(m_reason, "worse"); }
 
 QString LessonPanel::plainText() const
 {

@@ -54,9 +54,10 @@ public:
     StepTools* tools() { return m_tools; }
     void setNext(const QString& text) { m_nextLesson = text; } // what Next does on the last page; before setPage
     // the field, choice or button of the open question or run; none: the focus stays
-    void focusFirst();
+    bool focusFirst(); // what can be answered or run, else Next; false: neither
     QString plainText() const;
     QString nextReason() const; // why Next is disabled; empty: it is not
+    void stressReason();        // it was asked for nevertheless
 
 signals:
     void said(const QString& id, const QString& words);

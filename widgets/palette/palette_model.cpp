@@ -51,7 +51,7 @@ std::optional<FuzzyMatch> wordMatch(const QStringList& words, const QString& pat
         if (const auto at = startOf(word, entry.title); at >= 0) {
             const bool whole =
                 at + word.size() == entry.title.size() || !entry.title[at + word.size()].isLetterOrNumber();
-            all.score += 40 + (whole ? 6 : 0) - static_cast<int>(std::min<qsizetype>(at, 20)) / 2;
+            all.score += 40 + (whole ? 6 : 0) + (at == 0 ? 4 : 0) - static_cast<int>(std::min<qsizetype>(at, 20)) / 2;
             for (qsizetype k = 0; k < word.size(); ++k) all.places.push_back(static_cast<int>(at + k));
         } else if (startOf(word, entry.words) >= 0) {
             all.score += 34;

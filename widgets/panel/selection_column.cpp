@@ -237,6 +237,8 @@ void SelectionColumn::describeLaunch(SpanId id)
     if (launch.time)
         m_selection->addRow(u"Launch delay"_s, durationText(span.start - *launch.time, m_units),
                             u"From the call on the host until it started."_s);
+    for (const FactRow& fact : collectiveFacts(timeline, id, m_units))
+        m_selection->addRow(fact.title, fact.text, fact.tip);
     for (const auto& [title, sizes] : launchShape(timeline, span))
         m_selection->addRow(title, sizes, u"How it was launched."_s);
     if (const QString name = shownName(timeline.nameOf(span)); look.name != name)

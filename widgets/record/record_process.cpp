@@ -1,6 +1,7 @@
 #include "widgets/record/record_process.h"
 
 #include "widgets/literals.h"
+#include "widgets/numbers.h"
 #include "widgets/record/record_setup.h"
 
 #include <QCoreApplication>
@@ -236,6 +237,17 @@ void RecordProcess::end(State state)
     m_patience.stop();
     m_state = state;
     emit finished();
+}
+
+QString stateText(const RecordProcess& process)
+{
+    if (process.state() == RecordProcess::State::Cancelling) return u"Stopping…"_s;
+    if (!process.disconnected().isEmpty()) return u"Connecting again…"_s;
+    if (!process.waitsFor().isEmpty()) return u"Waiting: %1"_s.arg(process.waitsFor());
+    if (process.total() <= 0) return u"Starting stagewright record…"_s;
+    if (process.what().endsWith(" the run"_L1)) // closing, summarising and reading it
+        return u"Closing the run: %1"_s.arg(percentText(static_cast<double>(process.done()) / process.total(), 0));
+    return u"Recording: step %1 of %2"_s.arg(process.done()).arg(process.total());
 }
 
 } // namespace stagewright

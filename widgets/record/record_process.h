@@ -111,4 +111,6 @@ private:
     bool m_elsewhere = false;
 };
 
+QString stateText(const RecordProcess& process); // what it does now, for people
+
 } // namespace stagewright

@@ -48,20 +48,7 @@ void RecordStrip::refresh()
     setVisible(m_process->running());
     if (!m_process->running()) return;
     m_cancel->setEnabled(m_process->state() != RecordProcess::State::Cancelling);
-    if (m_process->state() == RecordProcess::State::Cancelling)
-        m_what->setText(u"Stopping…"_s);
-    else if (!m_process->disconnected().isEmpty())
-        m_what->setText(u"Connecting again…"_s);
-    else if (!m_process->waitsFor().isEmpty())
-        m_what->setText(u"Waiting: %1"_s.arg(m_process->waitsFor()));
-    else if (m_process->total() <= 0)
-        m_what->setText(u"Starting stagewright record…"_s);
-    else if (m_process->what().endsWith(" the run"_L1))
-        // closing, summarising and reading it
-        m_what->setText(
-            u"Closing the run: %1"_s.arg(percentText(static_cast<double>(m_process->done()) / m_process->total(), 0)));
-    else
-        m_what->setText(u"Recording: step %1 of %2"_s.arg(m_process->done()).arg(m_process->total()));
+    m_what->setText(stateText(*m_process));
     m_bar->setRange(0, std::max(0, m_process->total()));
     m_bar->setValue(m_process->done());
     // A few devices by name, many by maximum and mean.

@@ -6,6 +6,7 @@
 #include <QCoreApplication>
 
 #include "schedules/base/step_number.h"
+#include "traces/analysis/collective_groups.h"
 #include "traces/analysis/collective_uses.h"
 #include "traces/analysis/explain_gap.h"
 #include "traces/analysis/kernels.h"
@@ -100,6 +101,22 @@ WorkLook lookOfWork(const Timeline& timeline, bool byClass, SpanId id)
     return out;
 }
 
+std::vector<FactRow> collectiveFacts(const Timeline& timeline, SpanId span, const Units& units)
+{
+    const auto parts = collectivePartsOf(timeline, span);
+    if (!parts) return {};
+    const QString tip =
+        u"Nothing is transferred until the last of the %1 ranks in the traces has entered."_s.arg(parts->ranks);
+    const FactRow transfer{u"Transfers for"_s, durationText(parts->transfer, units), u"From then on, until its end."_s};
+    if (parts->last == span)
+        return {{u"Others wait"_s, durationText(othersWaitFor(timeline, span), units),
+                 u"This rank enters last. Summed over the other %1 ranks of the collective."_s.arg(parts->ranks - 1)},
+                transfer};
+    return {{u"Waits for"_s,
+             u"rank %1, %2"_s.arg(timeline.trackOf(parts->last).rank).arg(durationText(parts->waiting, units)), tip},
+            transfer};
+}
+
 std::vector<std::pair<QString, QString>> launchShape(const Timeline& timeline, const Span& work)
 {
     // of "collective AllToAll, grid 8×2×1, block 128×1×1, inputs [[64,512]]"
@@ -170,6 +187,7 @@ CardText spanCard(const TimelinePanel& panel, SpanId span, const Theme& theme, C
             add(u"Launch delay"_s, durationText(s.start - *launch.time, panel.units));
         else if (launch.by != noSpan && ownerOf(timeline, span) == launch.by)
             add(u"After its start"_s, durationText(s.start - timeline.spans()[launch.by].start, panel.units));
+        for (const FactRow& fact : collectiveFacts(timeline, span, panel.units)) add(fact.title, fact.text);
         for (const auto& [title, sizes] : launchShape(timeline, s)) add(title, sizes);
         if (look.of && look.name != named(timeline.nameOf(s))) card.note = named(timeline.nameOf(s).substr(0, 300));
         return card;

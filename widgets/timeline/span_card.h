@@ -32,6 +32,12 @@ struct WorkLook {
 };
 WorkLook lookOfWork(const Timeline& timeline, bool byClass, SpanId id); // byClass: of the panel
 
+// Of a collective of which several ranks are known: what it waits for or makes others wait, and how long it transfers.
+struct FactRow {
+    QString title, text, tip;
+};
+std::vector<FactRow> collectiveFacts(const Timeline& timeline, SpanId span, const Units& units);
+
 // A kernel's grid, block and inputs, as far as the run says: title and sizes.
 std::vector<std::pair<QString, QString>> launchShape(const Timeline& timeline, const Span& work);
 

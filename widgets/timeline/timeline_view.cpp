@@ -232,7 +232,10 @@ void TimelineView::setScrollTop(double top)
 void TimelineView::showRows(double top, double bottom)
 {
     const QRectF rows = m_scene.scrolledRect();
-    if (top < rows.top() + 4)
+    const double away = std::max(rows.top() - top, bottom - rows.bottom());
+    if (away > 2 * (bottom - top) && bottom - top < rows.height() / 2) // from afar: to the middle, where no card lies
+        setScrollTop(m_scene.scroll + (top + bottom) / 2 - rows.center().y());
+    else if (top < rows.top() + 4)
         setScrollTop(m_scene.scroll - (rows.top() + 12 - top));
     else if (bottom > rows.bottom() - 4)
         setScrollTop(m_scene.scroll + (bottom + 12 - rows.bottom()));

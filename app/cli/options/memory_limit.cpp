@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "schedules/base/op_number.h"
 #include "schedules/base/quantity.h"
 #include "schedules/base/text.h"
 #include "traces/lessons/reports.h"
@@ -112,7 +113,7 @@ Result<std::vector<Bytes>> checkMemoryLimit(const std::string& text, const Sched
     };
     return fail(ErrorCode::Invalid,
                 fmt::format("{}: rank {}, op {} ({}): it would hold {} of activations, the limit is {}", schedule.name,
-                            over->rank, over->position, toText(over->op), said(over->held),
+                            over->rank, opNumber(over->position), toText(over->op), said(over->held),
                             said(static_cast<double>(limit) / static_cast<double>(costs.memoryUnit))),
                 "choose a schedule that holds less, --recompute, or a higher --memory-limit");
 }

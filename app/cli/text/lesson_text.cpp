@@ -7,6 +7,7 @@
 
 #include "app/cli/text/json.h"
 #include "app/cli/text/table.h"
+#include "schedules/base/op_number.h"
 #include "schedules/base/text.h"
 #include "schedules/text/draw_text.h"
 
@@ -136,7 +137,7 @@ private:
         if (const auto makespan = report->makespan()) m_out += fmt::format("step {:.4g}, peaks {}\n", *makespan, peaks);
         if (const auto over = m_state->capFault())
             m_out += fmt::format("rank {}, op {} ({}): it would hold {:.4g}, the cap is {:.4g}\n", over->rank,
-                                 over->position, stagewright::toText(over->op), over->held,
+                                 opNumber(over->position), stagewright::toText(over->op), over->held,
                                  *m_state->canvas().settings.cap());
     }
 

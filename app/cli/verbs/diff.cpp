@@ -7,6 +7,7 @@
 #include "app/cli/session.h"
 #include "app/cli/text/figures.h"
 #include "app/cli/text/json.h"
+#include "schedules/base/op_number.h"
 #include "schedules/text/diff.h"
 
 namespace stagewright {
@@ -105,10 +106,11 @@ Result<int> runDiff(const DiffChoice& options, Session& session)
         if (shown < ops.size()) session.out(fmt::format("  {} more: --most shows them\n", ops.size() - shown));
     };
     lines("moved", diff.moved, [](const MovedOp& op) {
-        return fmt::format("rank {}: {} from op {} to op {}", op.rank, toText(op.op), op.fromPosition, op.toPosition);
+        return fmt::format("rank {}: {} from op {} to op {}", op.rank, toText(op.op), opNumber(op.fromPosition),
+                           opNumber(op.toPosition));
     });
     auto placedLine = [](const PlacedOp& op) {
-        return fmt::format("rank {}, op {}: {}", op.rank, op.position, toText(op.op));
+        return fmt::format("rank {}, op {}: {}", op.rank, opNumber(op.position), toText(op.op));
     };
     lines(("only in " + a.name).c_str(), diff.onlyA, placedLine);
     lines(("only in " + b.name).c_str(), diff.onlyB, placedLine);

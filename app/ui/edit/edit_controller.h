@@ -47,6 +47,7 @@ public:
     bool escape() override;
     void redraw() override;
     void setTray(bool shown, bool placesAll) override { m_deck->setTray(shown, placesAll); }
+    void takeKeys() override { m_deck->takeKeys(); }
     void setKeptElsewhere(bool kept) override { m_keptElsewhere = kept; }
     void setMoves(bool on) override { m_overlay->setMoves(on); }
     bool moves() const override { return m_overlay->moves(); }

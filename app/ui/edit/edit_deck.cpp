@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include <QListView>
 #include <QSplitter>
 
 #include "app/ui/workspace/workspace.h"
@@ -77,9 +78,21 @@ void EditDeck::setTray(bool shown, bool placesAll)
 {
     m_tray->setPlacesAll(placesAll);
     if (std::exchange(m_trayShown, shown) == shown) return;
+    showTray();
+    fit(false);
+}
+
+void EditDeck::showTray()
+{
+    if (m_tray->list()->hasFocus() && !showsTray()) m_view->setFocus(Qt::OtherFocusReason);
     m_tray->setVisible(showsTray());
     m_deck->setVisible(m_editor->active() && (showsText() || showsTray()));
-    fit(false);
+    if (m_editor->schedule().opCount() == 0 && m_view->hasFocus()) takeKeys(); // it can do nothing else
+}
+
+void EditDeck::takeKeys()
+{
+    if (m_tray->isVisible()) m_tray->list()->setFocus(Qt::OtherFocusReason);
 }
 
 // The tray has the height of its chips, up to four rows, taken from the views above, never from the text.
@@ -126,8 +139,7 @@ void EditDeck::showOrder()
         tray.push_back({missing.op, missing.at.rank, true});
     const int before = chips();
     m_tray->setOps(std::move(tray));
-    m_tray->setVisible(showsTray());
-    m_deck->setVisible(showsText() || showsTray());
+    showTray();
     if (before != chips()) fit(false);
 }
 

@@ -20,6 +20,7 @@ public:
     ScheduleText* text() { return m_text; }
     OpTray* tray() { return m_tray; }
     void setTray(bool shown, bool placesAll);
+    void takeKeys(); // to place ops, if there are any to place
     void begin();         // an edit starts, before the order is shown
     void fit(bool fresh); // space for the tray and the text; fresh: an edit starts
     void showOrder();     // the edited one
@@ -30,6 +31,7 @@ private:
     bool showsTray() const;
     void showText(bool wanted);
     int chips() const; // the height of the tray
+    void showTray();
 
     Workspace& m_workspace;
     TimelineView* m_view;

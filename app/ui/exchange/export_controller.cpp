@@ -208,7 +208,7 @@ PictureContent ExportController::picture() const
     for (QStringList* lines : {&content.caption, &content.shortCaption})
         if (!lines->isEmpty()) lines->last() += u"; Stagewright %1"_s.arg(QString::fromStdString(versionText()));
 
-    const bool withMemory = m_workspace.actions()["memory"]->isChecked();
+    const bool withMemory = memory->known() && m_workspace.actions()["memory"]->isChecked();
     PicturePart upper{
         PicturePart::Role::View,
         u"Timeline"_s,
@@ -223,15 +223,14 @@ PictureContent ExportController::picture() const
     const double charts = memory->paintedHeight();
     // in one column: of the fullest rank, if two runs are above
     const double few = timeline->panels().size() > 1 ? 80 : 36 + std::min(4.0, ranks) * 44;
-    PicturePart lower{
-        PicturePart::Role::View,
-        u"Memory"_s,
-        [charts, few, known = memory->known()](double width) { return known && width < narrowView ? few : charts; },
-        true,
-        [memory](QPainter& painter, const QRectF& rect, const PaintRequest& request) {
-            memory->paintTo(painter, rect, request.theme);
-        },
-        0};
+    PicturePart lower{PicturePart::Role::View,
+                      u"Memory"_s,
+                      [charts, few](double width) { return width < narrowView ? few : charts; },
+                      true,
+                      [memory](QPainter& painter, const QRectF& rect, const PaintRequest& request) {
+                          memory->paintTo(painter, rect, request.theme);
+                      },
+                      0};
     Legend* legend = m_workspace.views().legend;
     PicturePart line{PicturePart::Role::Legend,
                      {},
@@ -241,7 +240,9 @@ PictureContent ExportController::picture() const
                          legend->paintTo(painter, rect, request.theme);
                      },
                      0};
-    content.parts = {std::move(upper), std::move(lower), std::move(line)};
+    content.parts = {std::move(upper)};
+    if (memory->known()) content.parts.push_back(std::move(lower));
+    content.parts.push_back(std::move(line));
     return content;
 }
 

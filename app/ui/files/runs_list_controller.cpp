@@ -51,6 +51,8 @@ RunsListController::RunsListController(Workspace& workspace) : Feature(workspace
     connect(wanted, &QAction::triggered, this, &RunsListController::refresh); // an empty one takes no room
     connect(workspace.library(), &RunLibrary::listed, this, &RunsListController::refresh);
     connect(&workspace.shown(), &Shown::modeChanging, this, &RunsListController::refresh);
+    connect(&workspace, &Workspace::actionsRefreshed, this, &RunsListController::refresh);
+    connect(&workspace.room(), &Room::pageChanged, this, &RunsListController::refresh);
 }
 
 void RunsListController::refreshActions()
@@ -61,8 +63,10 @@ void RunsListController::refreshActions()
 
 void RunsListController::refresh()
 {
-    m_workspace.views().runs->setVisible(m_workspace.actions()["runsList"]->isChecked() &&
-                                         (m_workspace.runs()->rowCount() > 0 || m_workspace.views().runs->hasBelow()));
+    constexpr int roomy = 1280; // px: a page beside the list
+    const bool page = !m_workspace.room().pageTitle().isEmpty() && m_workspace.window()->width() < roomy;
+    const bool any = m_workspace.runs()->rowCount() > 0 || m_workspace.views().runs->hasBelow();
+    m_workspace.views().runs->setVisible(m_workspace.actions()["runsList"]->isChecked() && any && !page);
 }
 
 void RunsListController::rename(const RunRef& ref)

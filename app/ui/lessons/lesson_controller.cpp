@@ -106,13 +106,13 @@ LessonController::LessonController(Workspace& workspace)
             m_workspace.views().timeline->setFocus(Qt::ShortcutFocusReason);
         } else {
             showTab(true);
-            m_panel->focusFirst();
+            focusFirst();
         }
     });
     on("nextLessonStep", [this] {
         if (!m_session) return;
         if (!m_panel->nextReason().isEmpty()) {
-            refuse(Error{ErrorCode::Usage, m_panel->nextReason().toStdString(), ""});
+            m_panel->stressReason();
             return;
         }
         if (m_session->pageIndex() + 1 < static_cast<int>(m_session->pages().size()))
@@ -163,7 +163,7 @@ LessonController::LessonController(Workspace& workspace)
         // which gave the keys to the canvas
         if (m_session && m_panel->isVisible() && m_workspace.shown().mode() != Shown::Mode::Compare)
             QTimer::singleShot(0, this, [this] {
-                if (m_session) m_panel->focusFirst();
+                if (m_session) focusFirst();
             });
         // The canvas is shown: enters edit mode if the step allows edits.
         if (m_session && m_wantEdit && m_workspace.shown().mode() == Shown::Mode::Run &&
@@ -421,6 +421,11 @@ void LessonController::refuse(const Error& why, bool onCanvas)
     if (onCanvas) emit m_workspace.feature<OrderEditing>()->editor().refused(why); // at the op
     m_panel->tools()->setRefusal(onCanvas ? QString() : m_refusal);
     if (!onCanvas && !m_panel->tools()->isVisible()) m_workspace.banner()->showNote(m_refusal);
+}
+
+void LessonController::focusFirst()
+{
+    if (!m_panel->focusFirst()) m_workspace.feature<OrderEditing>()->takeKeys();
 }
 
 void LessonController::showTab(bool lesson)

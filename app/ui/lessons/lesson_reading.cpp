@@ -73,7 +73,7 @@ LessonState LessonController::state() const
     now.notes = m_notes;
     now.running = m_runs->running();
     const RecordProcess* process = m_workspace.feature<Recording>()->process();
-    now.runningWords = process->what();
+    now.runningWords = stateText(*process);
     now.runningShare = process->total() > 0 ? 100 * process->done() / process->total() : -1;
     for (const lessons::RunBlock* run : m_session->lesson().all<lessons::RunBlock>())
         now.expected[run->id] = LessonRuns::expectedSeconds(m_session->lesson(), *run);
@@ -149,7 +149,7 @@ void LessonController::took(const PageReading& reading)
         m_rail->setRail(std::nullopt);
     }
     fitAxis();
-    if (std::exchange(m_focusFirst, false) && m_panel->isVisible()) m_panel->focusFirst();
+    if (std::exchange(m_focusFirst, false) && m_panel->isVisible()) focusFirst();
     refreshActions();
 }
 

@@ -200,8 +200,9 @@ Result<void> LessonRuns::start(const LessonSession& session, const lessons::RunB
     const bool whole = validate(order).valid();
     if (whole) answers["mine"] = order;
     const std::string known = recognise(order).substr(0, recognise(order).find(':'));
-    const lessons::Step* step = session.lesson().step(block.step);
-    const lessons::Settings& settings = step != nullptr ? step->settings : session.lesson().settings;
+    const std::string folder = m_orders.path().toStdString();
+    STAGEWRIGHT_TRY(auto plan, lessons::recordPlan(session.lesson(), block, folder, answers));
+    const bool fits = whole && order.ranks == plan.setup.ranks && order.microbatches == plan.setup.microbatches;
     for (std::size_t i = 0; i + 1 < asked.arguments.size(); ++i) {
         if (asked.arguments[i] != "--schedule") continue;
         const QStringList names = qs(asked.arguments[i + 1]).split(u',');
@@ -209,11 +210,10 @@ Result<void> LessonRuns::start(const LessonSession& session, const lessons::RunB
                            std::any_of(names.begin(), names.end(), [&](const QString& name) {
                                return session.lesson().check(name.toStdString()) != nullptr;
                            });
-        if (whole && !named && block.edits.empty() && !block.expectFailure && order.ranks == settings.ranks &&
-            order.microbatches == settings.microbatches)
-            asked.arguments[i + 1] += ",mine";
+        if (!fits || named || !block.edits.empty() || block.expectFailure) continue;
+        asked.arguments[i + 1] += ",mine";
+        STAGEWRIGHT_TRY(plan, lessons::recordPlan(session.lesson(), asked, folder, answers));
     }
-    STAGEWRIGHT_TRY(auto plan, lessons::recordPlan(session.lesson(), asked, m_orders.path().toStdString(), answers));
     for (const auto& [path, text] : plan.files) {
         QFile file(qs(path));
         if (!file.open(QIODevice::WriteOnly) || file.write(text.data(), static_cast<qint64>(text.size())) < 0)

@@ -37,10 +37,7 @@ void JobsController::look()
         },
         [this](const ProgramAnswer& answer) {
             m_list->setJobs(answer.good() ? jobsIn(answer.out) : QVector<JobEntry>());
-            m_workspace.refreshActions();
-            RunsPanel* runs = m_workspace.views().runs;
-            runs->setVisible(m_workspace.actions()["runsList"]->isChecked() &&
-                             (m_workspace.runs()->rowCount() > 0 || runs->hasBelow()));
+            m_workspace.refreshActions(); // and the list's place
         });
 }
 

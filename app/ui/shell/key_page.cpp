@@ -47,11 +47,17 @@ std::vector<Group> groupsOf(Actions& actions, KeyMapName map)
                  {u"Shift+drag"_s, u"Pan"_s},
                  {u"Middle drag"_s, u"Zoom to the region"_s},
                  {u"Ctrl+click a run"_s, u"Compare it with the runs shown; again: remove it"_s}}};
-    const std::pair<MenuId, const char*> menus[] = {{MenuId::File, "File"},           {MenuId::Edit, "Edit"},
-                                                    {MenuId::View, "View"},           {MenuId::Rows, "Rows"},
-                                                    {MenuId::Bookmarks, "Bookmarks"}, {MenuId::Order, "Order of ops"},
-                                                    {MenuId::Schedule, "Schedule"},   {MenuId::Analyse, "Analyse"},
-                                                    {MenuId::Learn, "Learn"},         {MenuId::Help, "Help"}};
+    const std::pair<MenuId, const char*> menus[] = {{MenuId::File, "File"},
+                                                    {MenuId::Edit, "Edit"},
+                                                    {MenuId::View, "View"},
+                                                    {MenuId::Rows, "Rows"},
+                                                    {MenuId::Bookmarks, "Bookmarks"},
+                                                    {MenuId::Schedule, "Schedule"},
+                                                    {MenuId::Ops, "Change ops"},
+                                                    {MenuId::OpChoice, "Select ops"},
+                                                    {MenuId::Analyse, "Analyse"},
+                                                    {MenuId::Learn, "Learn"},
+                                                    {MenuId::Help, "Help"}};
     std::vector<Group> groups{zoom, walk, mouse};
     for (const auto& [menu, title] : menus) groups.push_back({QString::fromUtf8(title), {}});
     Group others{u"More"_s, {}};

@@ -14,12 +14,14 @@ void buildMenus(Workspace& workspace)
 {
     QMainWindow* window = workspace.window();
     const Actions& actions = workspace.actions();
-    const std::pair<MenuId, QString> titles[] = {{MenuId::File, u"&File"_s},         {MenuId::Edit, u"&Edit"_s},
-                                                 {MenuId::View, u"&View"_s},         {MenuId::Order, u"&Order"_s},
-                                                 {MenuId::Schedule, u"&Schedule"_s}, {MenuId::Analyse, u"&Analyse"_s},
-                                                 {MenuId::Learn, u"&Learn"_s},       {MenuId::Help, u"&Help"_s}};
+    const std::pair<MenuId, QString> titles[] = {{MenuId::File, u"&File"_s},       {MenuId::Edit, u"&Edit"_s},
+                                                 {MenuId::View, u"&View"_s},       {MenuId::Schedule, u"&Schedule"_s},
+                                                 {MenuId::Analyse, u"&Analyse"_s}, {MenuId::Learn, u"&Learn"_s},
+                                                 {MenuId::Help, u"&Help"_s}};
     std::map<MenuId, QMenu*> menus;
     for (const auto& [id, title] : titles) menus[id] = window->menuBar()->addMenu(title);
+    menus[MenuId::Ops] = new QMenu(u"C&hange ops"_s, window);
+    menus[MenuId::OpChoice] = new QMenu(u"Se&lect ops"_s, window);
     menus[MenuId::Theme] = new QMenu(u"&Theme"_s, window);
     menus[MenuId::Rows] = new QMenu(u"Ro&ws"_s, window);
     menus[MenuId::RowGroups] = new QMenu(u"Group ra&nks"_s, window);
@@ -41,6 +43,8 @@ void buildMenus(Workspace& workspace)
     for (const MenuId id : {MenuId::Rows, MenuId::RowGroups, MenuId::Times, MenuId::MemoryCharts, MenuId::Bookmarks,
                             MenuId::Layouts, MenuId::Theme})
         menus[MenuId::View]->addMenu(menus[id]);
+    menus[MenuId::Schedule]->addSeparator();
+    for (const MenuId id : {MenuId::Ops, MenuId::OpChoice}) menus[MenuId::Schedule]->addMenu(menus[id]);
     workspace.room().setMenus(menus);
 }
 

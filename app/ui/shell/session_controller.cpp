@@ -411,9 +411,11 @@ SessionController::Stamp SessionController::stampOf(const QString& file)
 
 void SessionController::watchFiles()
 {
+    const auto mayChange = [this](const QString& file) { // what a lesson recorded it reads itself
+        return !m_workspace.library()->isSimulated(file) && !m_workspace.library()->isAside(file);
+    };
     for (const QString& file : m_workspace.runs()->files())
-        if (!m_workspace.library()->isSimulated(file) && QFileInfo::exists(file) && !m_watcher.files().contains(file))
-            m_watcher.addPath(file);
+        if (mayChange(file) && QFileInfo::exists(file) && !m_watcher.files().contains(file)) m_watcher.addPath(file);
     for (const QString& file : m_watcher.files())
         if (!m_workspace.runs()->hasFile(file)) m_watcher.removePath(file);
 }

@@ -40,9 +40,11 @@ MenuId menuOf(ActionGroup group)
     case G::Times: return MenuId::Times;
     case G::MemoryCharts: return MenuId::MemoryCharts;
     case G::Theme: return MenuId::Theme;
-    case G::Order: return MenuId::Order;
     case G::ScheduleRecord:
-    case G::ScheduleEdit: return MenuId::Schedule;
+    case G::ScheduleEdit:
+    case G::Order: return MenuId::Schedule;
+    case G::Ops: return MenuId::Ops;
+    case G::OpChoice: return MenuId::OpChoice;
     case G::AnalyseStep:
     case G::AnalyseGaps:
     case G::AnalyseTools:

@@ -70,6 +70,7 @@ public:
     virtual bool offersRecovery() const = 0;           // of an edit from an earlier window
     // The tray of ops that are not placed: whether it is shown, and whether it offers to place them all.
     virtual void setTray(bool shown, bool placesAll) = 0;
+    virtual void takeKeys() = 0; // the tray, if it is shown
     // A lesson keeps the order: it is not saved for recovery, and not listed when edit mode is left.
     virtual void setKeptElsewhere(bool kept) = 0;
     virtual void setMoves(bool on) = 0; // ops can be dragged; every edit starts so

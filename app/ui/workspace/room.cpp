@@ -1,5 +1,7 @@
 #include "app/ui/workspace/room.h"
 
+#include <utility>
+
 #include <QMenu>
 #include <QSplitter>
 #include <QStackedWidget>
@@ -83,6 +85,7 @@ void Room::showViews(bool anyRun)
     m_anyRun = anyRun;
     m_pages->setCurrentWidget(anyRun || m_first == nullptr ? m_views : m_first);
     m_pageTitle.clear();
+    for (QDockWidget* dock : std::exchange(m_away, {})) dock->show();
     emit pageChanged();
 }
 
@@ -95,6 +98,11 @@ void Room::showPage(QWidget* page, const QString& title)
     }
     m_pageTitle = title;
     m_pages->setCurrentWidget(page);
+    for (QDockWidget* dock : m_docks) // they are about the run, which is not shown now
+        if (!dock->isHidden()) {
+            dock->hide();
+            m_away.push_back(dock);
+        }
     emit pageChanged();
 }
 
@@ -110,6 +118,7 @@ void Room::addDock(QDockWidget* dock, Qt::DockWidgetArea area, bool tabbed)
     if (tabbed && m_lastTabbed != nullptr) m_window.tabifyDockWidget(m_lastTabbed, dock);
     if (tabbed) m_lastTabbed = dock;
     dock->hide();
+    m_docks.push_back(dock);
     connect(dock, &QDockWidget::visibilityChanged, this, &Room::docksChanged, Qt::QueuedConnection);
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <vector>
 
 #include <QDockWidget>
 #include <QMainWindow>
@@ -69,6 +70,8 @@ private:
     Inspector* m_inspector;
     QVBoxLayout* m_panelColumn;
     QDockWidget* m_lastTabbed = nullptr;
+    std::vector<QDockWidget*> m_docks;
+    std::vector<QDockWidget*> m_away; // hidden while a page is shown
     QString m_pageTitle;
     QString m_pageStatus;
     bool m_anyRun = false;
