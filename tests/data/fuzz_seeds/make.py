@@ -43,6 +43,48 @@ def trace(rank):
     return json.dumps({**head, "traceEvents": events}, separators=(",", ":"))
 
 
+def xla():
+    """As JAX writes it: processes are devices, all values of args are texts, an empty object at the end."""
+    out = [{"ph": "M", "name": "process_name", "pid": 701, "args": {"name": "/host:CPU"}}, {"ph": "M", "name": "thread_name", "pid": 701, "tid": 5, "args": {"name": "python"}}]
+    for device, kind in ((1, "GPU:0"), (2, "GPU:1"), (3, "TPU:0")):
+        out.append({"ph": "M", "name": "process_name", "pid": device, "args": {"name": "/device:" + kind}})
+        for tid, name in ((14, "Stream #14(Compute,MemcpyD2H)"), (90, "XLA Ops"), (91, "Steps"), (92, "XLA Modules")):
+            out.append({"ph": "M", "name": "thread_name", "pid": device, "tid": tid, "args": {"name": name}})
+    for step in range(2):
+        at = 500 * step
+        out.append({"ph": "X", "pid": 701, "tid": 5, "ts": at, "dur": 100, "name": "train", "args": {"step_num": str(step)}})
+        for device in (1, 2, 3):
+            number = {"correlation_id": str(10 * step + device)}
+            out.append({"ph": "X", "pid": 701, "tid": 5, "ts": at + 10, "dur": 1, "name": "cuLaunchKernel", "args": number})
+            out.append({"ph": "X", "pid": device, "tid": 14, "ts": at + 110, "dur": 200.5, "name": "gemm_fusion_dot_4", "args": {**number, "hlo_op": "dot.4", "hlo_module": "jit_step"}})
+            out.append({"ph": "X", "pid": device, "tid": 90, "ts": at + 110, "dur": 200.5, "name": "dot.4", "args": {"long_name": "dot"}})
+            out.append({"ph": "X", "pid": device, "tid": 91, "ts": at + 100, "dur": 300, "name": str(step), "args": {"group_id": str(step)}})
+            out.append({"ph": "X", "pid": device, "tid": 14, "ts": at + 320, "dur": 40, "name": "ncclDevKernel_AllReduce_Sum_f32_RING_LL", "args": {}})
+            out.append({"ph": "X", "pid": device, "tid": 14, "ts": at + 400, "dur": 10, "name": "MemcpyD2H", "args": {"memcpy_details": "size:64"}})
+    return json.dumps({"displayTimeUnit": "ns", "traceEvents": out + [{}]}, separators=(",", ":"))
+
+
+def ascend():
+    """As msprof writes it: a bare array, times as texts, processes without categories; cut, so without its bracket."""
+    out = []
+    for pid, name in ((1, "Python"), (2, "CANN"), (3, "Ascend Hardware"), (4, "Communication"), (5, "Overlap Analysis")):
+        out.append({"ph": "M", "name": "process_name", "pid": pid, "args": {"name": name}})
+    out += [{"ph": "M", "name": "thread_name", "pid": 3, "tid": 2, "args": {"name": "Stream 2"}}, {"ph": "M", "name": "thread_name", "pid": 4, "tid": 7, "args": {"name": "Group 0 Communication"}}]
+    for step in range(2):
+        at = 1704161511420306 + 1000 * step
+        def one(pid, tid, start, length, name, args, **more):
+            out.append({"ph": "X", "pid": pid, "tid": tid, "ts": f"{at + start}.491", "dur": length, "name": name, "args": args, **more})
+        one(1, "main", 0, 900, f"ProfilerStep#{step}", {}, cat="user_annotation")
+        one(1, "main", 10, 20, "aten::mm", {"Call stack": "a.py"}, cat="cpu_op")
+        one(2, 1, 15, 5, "AscendCL@aclnnMatmul", {"connection_id": 5 + step})
+        one(3, 2, 100, 200.25, "MatMulV2", {"Model Id": 4294967295, "Task Type": "AI_CORE", "Physic Stream Id": 2, "Task Id": step, "connection_id": 5 + step})
+        one(4, 7, 310, 50, "hcom_allReduce__123_0", {"connection_id": 15 + step, "Src Rank": 0, "Dst Rank": 1, "Transport Type": "HCCS", "Size(Byte)": 4096})
+        one(5, 0, 100, 200, "Computing", {})
+        out.append({"ph": "s", "bp": "e", "id": str(step), "cat": "async_npu", "name": "torch_to_npu", "pid": 1, "tid": "main", "ts": f"{at + 12}.5"})
+        out.append({"ph": "f", "bp": "e", "id": str(step), "cat": "async_npu", "name": "torch_to_npu", "pid": 3, "tid": 2, "ts": f"{at + 100}.491"})
+    return json.dumps(out, separators=(",", ":"))[:-1]
+
+
 snapshot = {"segments": [{"device": 0, "total_size": 4096, "blocks": [{"size": 1000, "state": "active_allocated"}, {"size": 3096, "state": "inactive"}]}],
             "device_traces": [[{"action": "segment_alloc", "addr": 1, "size": 2048, "time_us": 10}, {"action": "alloc", "addr": 100, "size": 300, "time_us": 1020, "frames": [{"name": "f", "size": 5}]},
                                {"action": "free_requested", "addr": 100, "size": 300, "time_us": 2050}, {"action": "free_completed", "addr": 100, "size": 300, "time_us": 2060}, {"action": "oom", "size": 1, "time_us": 2080}], []],
@@ -51,6 +93,8 @@ snapshot = {"segments": [{"device": 0, "total_size": 4096, "blocks": [{"size": 1
 traces = [trace(0), trace(1)]
 (here / "json" / "records_rank0.json").write_text(traces[0])
 (here / "json" / "records_rank1.json").write_text(traces[1])
+(here / "json" / "xla.json").write_text(xla())
+(here / "json" / "trace_view.json").write_text(ascend())
 (here / "json" / "snapshot.json").write_text(json.dumps(snapshot, separators=(",", ":")))
 
 small = '{"traceEvents":[{"ph":"X","cat":"kernel","name":"gemm","pid":0,"tid":7,"ts":1,"dur":5,"args":{"stream":7}}]}'.encode()
