@@ -102,12 +102,46 @@ run stagewright mcp --folder nowhere
 expect_code 3
 expect_err 'there is no folder nowhere'
 
-# the protocol's own client, where it is installed: STAGEWRIGHT_TEST_MCP_SDK is a folder with node_modules/@modelcontextprotocol/sdk
-if [ -n "${STAGEWRIGHT_TEST_MCP_SDK:-}" ] && command -v node >/dev/null; then
-    cp "$SOURCE/mcp_client.mjs" "$STAGEWRIGHT_TEST_MCP_SDK/"
-    run node "$STAGEWRIGHT_TEST_MCP_SDK/mcp_client.mjs" "$STAGEWRIGHT" "$PWD"
+# The protocol's own client asks what engineers ask over a dozen traces (mcp_questions.txt), and its inspector lists and
+# calls: STAGEWRIGHT_NODE_MODULES names the folder of `npm install @modelcontextprotocol/sdk @modelcontextprotocol/inspector`.
+modules=${STAGEWRIGHT_NODE_MODULES:-}
+if command -v node >/dev/null && [ -d "$modules/@modelcontextprotocol/sdk" ]; then
+    traces=$ROOT/tests/data/traces
+    quietly simulate -s gpipe -p 4 -m 8 -o demo.stagewright
+    quietly simulate -s 1f1b -p 4 -m 8 --perturb rank=2:1.25 -o slow.stagewright
+    quietly record -s 1f1b,zb-h1 -p 2 -m 4 --model layers=4,hidden=64,heads=2,seq=64 --steps 5 -o job.stagewright
+    quietly import "$traces"/gpu_rank{4,6}.json -o gpu.stagewright
+    quietly import "$traces/nsight.sqlite" -o nsight.stagewright
+    quietly import "$traces/nsight_messages.sqlite" -o messages.stagewright
+    quietly import "$traces"/nsight_node{0,1}.sqlite -o node.stagewright
+    quietly import "$traces"/zbv_rank{0,1}.json -o zbv.stagewright
+    quietly import "$traces/old_rank0.json" -o old.stagewright
+    quietly import "$ROOT"/tests/data/fuzz_seeds/json/records_rank{0,1}.json -o records.stagewright
+    quietly import "$ROOT/tests/data/fuzz_seeds/json/xla.json" -o xla.stagewright
+    quietly import "$ROOT/tests/fuzz/seeds/otlp/job.json" -o otlp.stagewright
+    quietly import "$ROOT/tests/fuzz/seeds/perfetto/wrapping0.pftrace" -o perfetto.stagewright
+    cp "$traces/old_rank0.json" trace.json
+    ln -s /etc away
+    mkdir -p asks
+    ln -sfn "$modules" asks/node_modules
+    cp "$SOURCE/mcp_client.mjs" asks/
+    run node asks/mcp_client.mjs "$STAGEWRIGHT" "$PWD" "$SOURCE/mcp_questions.txt"
     expect_code 0
-    expect_out '^asked [0-9]+ questions, all answered$'
+    expect_out '^asked [0-9]+ questions'
+    echo "$out" | tail -1
+    inspector=$modules/.bin/mcp-inspector
+    if [ -x "$inspector" ]; then
+        run "$inspector" --cli "$STAGEWRIGHT" mcp --method tools/list
+        expect_code 0
+        expect_out '"name": "explain_gaps"'
+        run "$inspector" --cli "$STAGEWRIGHT" mcp --method tools/call --tool-name report --tool-arg file=demo.stagewright --tool-arg run=zb-h1
+        expect_code 0
+        expect_out 'bubble_fraction'
+        run "$inspector" --cli "$STAGEWRIGHT" mcp --method tools/call --tool-name report --tool-arg file=/etc/passwd
+        expect_out '"isError": true'
+    else
+        echo "not asked by the inspector: STAGEWRIGHT_NODE_MODULES has no @modelcontextprotocol/inspector"
+    fi
 else
-    echo 'the SDK is not here: STAGEWRIGHT_TEST_MCP_SDK names no folder with it'
+    echo "the protocol's client is not here: STAGEWRIGHT_NODE_MODULES has no @modelcontextprotocol/sdk"
 fi

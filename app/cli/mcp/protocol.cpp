@@ -48,6 +48,17 @@ std::string dumped(const MessageJson& value)
     return value.dump(-1, ' ', false, MessageJson::error_handler_t::replace);
 }
 
+// What went wrong in words; a verb's error is an object with a message and a remedy.
+std::string wordsOf(const Error& error) { return error.message + (error.remedy.empty() ? "" : ". " + error.remedy); }
+
+std::string wordsOf(const std::string& said)
+{
+    const MessageJson json = readForeignJson<MessageJson>(said);
+    const auto error = json.is_object() ? json.find("error") : json.end();
+    if (!json.is_object() || error == json.end() || !error->is_object()) return said;
+    return wordsOf(Error{ErrorCode::Usage, error->value("message", said), error->value("remedy", std::string())});
+}
+
 constexpr const char* instructions = "Stagewright explains runs of pipeline-parallel training. Ask list_runs for the "
                                      "runs of a file, then report of one: its levers "
                                      "say what would shorten the step most, explain_gaps why ranks are idle, what_if "
@@ -101,12 +112,9 @@ MessageJson McpServer::called(const MessageJson& params)
         throw Refusal{invalidParams, "arguments is not an object"};
     const auto arguments =
         checkedArguments(*tool, given == params.end() || given->is_null() ? MessageJson::object() : *given, m_folders);
-    if (!arguments)
-        return textResult(arguments.error().message +
-                              (arguments.error().remedy.empty() ? "" : ". " + arguments.error().remedy),
-                          true);
+    if (!arguments) return textResult(wordsOf(arguments.error()), true);
     const McpAnswer answer = m_run(tool->words(*arguments, m_folders), !tool->text);
-    if (!answer.good) return textResult(answer.text, true);
+    if (!answer.good) return textResult(wordsOf(answer.text), true);
     if (tool->text) return textResult(answer.text.substr(0, mostAnswerBytes), false);
     MessageJson json = readForeignJson<MessageJson>(answer.text);
     if (!tool->keeps.empty() && json.is_object()) {
@@ -114,6 +122,17 @@ MessageJson McpServer::called(const MessageJson& params)
         for (const std::string_view key : tool->keeps)
             if (const auto found = json.find(std::string(key)); found != json.end()) kept[std::string(key)] = *found;
         json = std::move(kept);
+    }
+    if (tool->finish) {
+        const AskRows rows = [&](const std::string& query) {
+            const McpAnswer found = m_run(
+                {"sql", "--max-rows=4096", "--time-limit=20", "--", arguments->at("file").get<std::string>(), query},
+                true);
+            const MessageJson table = found.good ? readForeignJson<MessageJson>(found.text) : MessageJson();
+            return table.is_object() ? table.value("rows", MessageJson::array()) : MessageJson::array();
+        };
+        if (const auto finished = tool->finish(json, *arguments, rows); !finished)
+            return textResult(wordsOf(finished.error()), true);
     }
     return textResult(shortJson(json, mostAnswerBytes), false);
 }

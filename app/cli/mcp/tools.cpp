@@ -74,6 +74,12 @@ std::vector<McpArgument> joined(std::vector<McpArgument> first, const std::vecto
     return first;
 }
 
+Result<void> sourced(MessageJson& answer, const MessageJson&, const AskRows& rows)
+{
+    addSources(answer, rows);
+    return {};
+}
+
 std::vector<McpTool> makeTools()
 {
     return {
@@ -94,7 +100,10 @@ std::vector<McpTool> makeTools()
          {aFile,
           aRun,
           {"step", Type::Whole, false, "A step, from 1; the median one if left out."},
-          {"table", Type::Text, false, "A table of the report too, such as gaps, ops, collectives, or all."}},
+          {"table", Type::Text, false, "A table of the report too, such as memory, ops, collectives, or all."},
+          {"keys", Type::Texts, false,
+           "Only these figures, each with unit, SQL or why it is unknown: bubble_fraction, by_rank[2].idle, "
+           "over_steps.idle, levers[0], tables.ops.rows."}},
          false,
          [](const MessageJson& arguments, const McpFolders&) {
              Words words{"report", "--gaps=3"};
@@ -103,7 +112,16 @@ std::vector<McpTool> makeTools()
              addRun(words, arguments);
              return words;
          },
-         {}},
+         {},
+         false,
+         [](MessageJson& answer, const MessageJson& arguments, const AskRows& rows) -> Result<void> {
+             if (!arguments.contains("keys")) {
+                 addSources(answer, rows);
+                 return {};
+             }
+             STAGEWRIGHT_TRY(answer, askedFigures(answer, arguments["keys"], rows));
+             return {};
+         }},
         {"explain_gaps",
          "Why ranks are idle",
          "The largest idle gaps of a step, each with its cause and the chain of ops and messages behind it; idle time "
@@ -120,7 +138,10 @@ std::vector<McpTool> makeTools()
              addRun(words, arguments);
              return words;
          },
-         {"run", "step", "gaps", "idle_by_cause", "bubble_fraction", "step_time"}},
+         {"run", "step", "step_number", "time_unit", "whole_step", "bubble_fraction", "idle_by_cause", "gaps",
+          "unknown", "sources"},
+         false,
+         sourced},
         {"what_if",
          "Simulate a run with a change",
          "What the step would take if something were different: F*0.5, B@stage2*0.8, rank1*1.25, link1-2*0, launch*0, "
@@ -135,7 +156,7 @@ std::vector<McpTool> makeTools()
              addRun(words, arguments);
              return words;
          },
-         {"run", "step", "what_if", "step_time"}},
+         {"run", "step", "step_number", "time_unit", "whole_step", "what_if"}},
         {"compare",
          "Compare two runs",
          "How much faster the second run is, where the difference comes from, and which ops moved.",
@@ -194,7 +215,12 @@ std::vector<McpTool> makeTools()
              addOption(words, arguments, "what_if", "--what-if");
              return words;
          },
-         {}},
+         {},
+         false,
+         [](MessageJson& answer, const MessageJson&, const AskRows&) -> Result<void> {
+             groupUnknown(answer);
+             return {};
+         }},
         {"draw",
          "Draw a schedule",
          "A picture of a schedule in characters: a line for each rank.",

@@ -10,6 +10,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "app/cli/mcp/sources.h"
 #include "schedules/base/result.h"
 
 namespace stagewright {
@@ -37,6 +38,10 @@ struct McpTool {
     std::function<std::vector<std::string>(const nlohmann::ordered_json& arguments, const McpFolders& folders)> words;
     std::vector<std::string_view> keeps; // members of the answer; empty: all of it
     bool text = false;                   // it answers in text instead of JSON
+    // What else is done with what is kept, before it is cut.
+    std::function<Result<void>(nlohmann::ordered_json& answer, const nlohmann::ordered_json& arguments,
+                               const AskRows& rows)>
+        finish = {};
 };
 
 std::span<const McpTool> mcpTools();
