@@ -131,12 +131,30 @@ expect_json step_time_ns gate figures 0 key
 expect_json worse gate figures 0 verdict
 run stagewright compare gate.stagewright 1 2 --json
 expect_json null gate
-run stagewright record "${tiny[@]}" --steps 24 -o judged.stagewright
-run stagewright record "${tiny[@]}" --steps 24 --perturb rank=1:3 -o judged.stagewright
+# Recorded in turn: the second stage recomputes three of its four microbatches.
+cat >slow.csv <<'CSV'
+0F0,0F1,0B0,0F2,0B1,0F3,0B2,0B3
+1F0,1R0,1B0,1F1,1R1,1B1,1F2,1R2,1B2,1F3,1B3
+CSV
+run stagewright record -s 1f1b,slow.csv "${tiny[@]:2}" --steps 64 -o judged.stagewright
 run stagewright compare judged.stagewright 1 2 --gate
 expect_code 1
 expect_out '^Work of stage 1 \(rank 1\) .* worse$'
-run stagewright record "${tiny[@]}" --steps 3 -o few.stagewright
-run stagewright compare few.stagewright 1 1 --gate
+expect_out 'shows from'
+# One by one: how much such runs differ is unknown from two, and known from several.
+for name in one other; do run stagewright record "${tiny[@]}" --steps 12 -o $name.stagewright; done
+run stagewright compare one.stagewright other.stagewright --gate
 expect_code 2
-expect_err '4 measured steps of each run are needed'
+expect_err '1f1b and 1f1b were recorded one by one, and how much such runs differ is unknown from 2 of them'
+expect_err 'record both in turn'
+run stagewright compare one.stagewright other.stagewright one.stagewright other.stagewright judged.stagewright#1 --gate --new 2
+expect_that 'a verdict of several runs' [ "$rc" -le 1 ]
+expect_out '^verdict$'
+expect_out '^Step time '
+run stagewright compare one.stagewright other.stagewright --gate --new 2
+expect_code 2
+expect_err '--new 2: of 2 runs one at least is from before'
+run stagewright record -s 1f1b,slow.csv "${tiny[@]:2}" --steps 3 -o few.stagewright
+run stagewright compare few.stagewright 1 2 --gate
+expect_code 2
+expect_err '12 measured steps of each run are needed'

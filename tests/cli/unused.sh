@@ -252,6 +252,7 @@ expect_code 0
 said --ops compare two.stagewright 1 2 --ops 3 --json
 refused --within compare two.stagewright 1 2 --within 3
 refused --junit compare two.stagewright 1 2 --junit verdict.xml
+refused --new compare two.stagewright 1 2 --new 1
 refused --gate compare two.stagewright 1 --plan --gate
 
 # listen

@@ -19,10 +19,13 @@ namespace stagewright {
 
 namespace {
 
-constexpr std::size_t mostBlocks = 10;
-constexpr double falseAlarmsOfPair = 1e-4;
-constexpr std::size_t mostReasons = 2; // of a comparison's sentences
-constexpr double busyMachine = 0.05;   // of the ops' time
+constexpr std::size_t fewestInTurn = 12, fewestBlocks = 20, stepsOfBlock = 8; // of runs that took turns
+constexpr std::size_t trimmed = 4;    // one block of so many is left out at either end
+constexpr std::size_t fewestRuns = 4; // in all, of those that did not take turns
+constexpr double falseAlarmsOfPair = 1e-3;
+constexpr double stageOfPromise = 0.05; // what a verdict that can't see it says
+constexpr std::size_t mostReasons = 2;  // of a comparison's sentences
+constexpr double busyMachine = 0.05;    // of the ops' time
 
 // Probability that |t| is larger, with a whole number of degrees of freedom (Abramowitz and Stegun, 26.7.3 and 26.7.4).
 double outside(double t, int freedom)
@@ -50,29 +53,32 @@ double largestLikely(double probability, int freedom)
     return high;
 }
 
-// Centre of a series, and how far off it may be.
-struct Centre {
-    double mean = 0;
-    double variance = 0; // of the mean
-    int freedom = 0;
-};
-
-Centre centreOf(const std::vector<double>& series)
+double middleOf(std::vector<double> values)
 {
-    const std::size_t count = std::min(series.size(), mostBlocks);
-    std::vector<double> blocks;
-    for (std::size_t i = 0; i < count; ++i) {
-        const auto at = [&](std::size_t block) {
-            return series.begin() + static_cast<std::ptrdiff_t>(block * series.size() / count);
-        };
-        blocks.push_back(lowerMedian(std::vector<double>(at(i), at(i + 1))));
-    }
-    Centre centre;
-    for (const double block : blocks) centre.mean += block / static_cast<double>(count);
-    for (const double block : blocks) centre.variance += (block - centre.mean) * (block - centre.mean);
-    centre.freedom = static_cast<int>(count) - 1;
-    centre.variance /= static_cast<double>(count) * centre.freedom;
-    return centre;
+    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+    std::nth_element(values.begin(), middle, values.end());
+    if (values.size() % 2 != 0) return *middle;
+    return (*middle + *std::max_element(values.begin(), middle)) / 2;
+}
+
+// Sum of the squares around the mean.
+struct Scatter {
+    double mean = 0, squares = 0;
+};
+Scatter scatterOf(const std::vector<double>& values)
+{
+    Scatter out;
+    for (const double value : values) out.mean += value / static_cast<double>(values.size());
+    for (const double value : values) out.squares += (value - out.mean) * (value - out.mean);
+    return out;
+}
+
+// log: of the ratio; error: its standard error.
+SeriesChange limitsOf(double log, double error, int freedom, double falseAlarms)
+{
+    const double reach = largestLikely(falseAlarms, freedom) * error;
+    return {std::expm1(log), std::expm1(log - reach), std::expm1(log + reach),
+            std::expm1(reach + largestLikely(0.1, freedom) * error)};
 }
 
 // The measured steps' values of one figure; a run without noise has one, which is certain.
@@ -115,15 +121,6 @@ SeriesByKey seriesOf(const Run& run)
     return out;
 }
 
-std::optional<SeriesChange> changeOf(const Run& before, const std::vector<double>& a, const Run& after,
-                                     const std::vector<double>& b, double falseAlarms)
-{
-    const auto steps = [](const Run& run, const std::vector<double>& values) { // a certain value occurs in every step
-        return hasNoise(run) || values.empty() ? values : std::vector<double>(fewestSteps, values.front());
-    };
-    return seriesChange(steps(before, a), steps(after, b), falseAlarms);
-}
-
 // A change counts from `within` on if at least half of that is certain.
 GateFigure::Verdict verdictOf(const GateFigure& figure, double within)
 {
@@ -138,15 +135,25 @@ std::string valueText(const GateFigure& figure, double value, const Units& units
     return figure.size ? formatBytes(whole, units.memory) : formatDuration(whole, units.time);
 }
 
-// The largest value of several runs before counts; how far these are from each other is noise.
+// The recording in which runs took turns; "": the run was recorded alone, or elsewhere.
+std::string turnsOf(const Run& run)
+{
+    for (const auto& [key, value] : run.environment)
+        if (key == "in_turn") return value;
+    return {};
+}
+
 class Judge {
 public:
-    Judge(std::span<const Run* const> runs, double within) : m_runs(runs), m_within(within)
+    Judge(std::span<const Run* const> runs, double within, std::size_t judged)
+        : m_runs(runs), m_before(runs.size() - judged), m_within(within)
     {
         for (const Run* run : runs) m_series.push_back(seriesOf(*run));
         const auto figures = std::count_if(m_series.back().begin(), m_series.back().end(),
                                            [](const auto& one) { return std::get<1>(one.first) < 0; });
         m_falseAlarms = falseAlarmsOfPair / static_cast<double>(figures);
+        m_certain = std::none_of(runs.begin(), runs.end(), [](const Run* run) { return hasNoise(*run); });
+        m_inTurn = runs.size() == 2 && !turnsOf(*runs[0]).empty() && turnsOf(*runs[0]) == turnsOf(*runs[1]);
     }
 
     GateFigure judged(const std::tuple<int, int>& key, std::string name) const
@@ -155,42 +162,53 @@ public:
         const auto own = m_series.back().find(key);
         if (own == m_series.back().end()) return figure;
         figure.title = own->second.title;
-        double smallest = 0, reach = 0;
-        for (std::size_t i = 0; i + 1 < m_runs.size(); ++i) {
-            const auto other = m_series[i].find(key);
-            if (other == m_series[i].end()) continue;
-            const auto change =
-                changeOf(*m_runs[i], other->second.values, *m_runs.back(), own->second.values, m_falseAlarms);
-            if (!change) return {figure.key, figure.title};
-            smallest = figure.before == 0 ? change->before : std::min(smallest, change->before);
-            reach = std::max(reach, change->most - change->change);
-            figure.before = std::max(figure.before, change->before);
-            figure.after = change->after;
+        std::vector<double> before, after; // each run's
+        for (std::size_t i = 0; i < m_runs.size(); ++i) {
+            const auto found = m_series[i].find(key);
+            if (found == m_series[i].end() || found->second.values.empty()) return figure;
+            (i < m_before ? before : after).push_back(middleOf(found->second.values));
         }
+        figure.before = middleOf(before);
+        figure.after = middleOf(after);
         if (figure.before <= 0) return figure;
-        figure.change = figure.after / figure.before - 1;
-        reach += (figure.before - smallest) / figure.before;
-        figure.least = figure.change - reach;
-        figure.most = figure.change + reach;
+        std::optional<SeriesChange> change;
+        if (m_certain) {
+            const double exact = figure.after / figure.before - 1;
+            change = SeriesChange{exact, exact, exact, 0};
+        } else if (m_inTurn) {
+            change = changeInTurn(m_series.front().find(key)->second.values, own->second.values, m_falseAlarms);
+        } else {
+            change = changeOfRuns(before, after, m_falseAlarms);
+        }
+        if (!change) return figure;
+        figure.change = change->change;
+        figure.least = change->least;
+        figure.most = change->most;
+        figure.shows = std::max(m_within, change->shows + m_within / 2);
         figure.verdict = verdictOf(figure, m_within);
         return figure;
     }
 
     const SeriesByKey& series() const { return m_series.back(); }
+    bool inTurn() const { return m_inTurn; }
+    bool certain() const { return m_certain; }
+    std::size_t steps() const { return m_series.back().at(wholeStep).values.size(); }
 
 private:
     std::span<const Run* const> m_runs;
+    std::size_t m_before;
     double m_within;
     double m_falseAlarms = 0;
+    bool m_certain = false, m_inTurn = false;
     std::vector<SeriesByKey> m_series;
 };
 
-void addPeaks(Gate& gate, std::span<const Comparison> comparisons)
+void addPeaks(Gate& gate, std::span<const Comparison> comparisons, std::size_t judged)
 {
     for (const MetricDelta& metric : comparisons.back().metrics) {
         if (metric.unit != "bytes" || !metric.key.starts_with("peak_")) continue;
         GateFigure figure{metric.key, metric.title, true, metric.a, metric.b};
-        for (const Comparison& one : comparisons.first(comparisons.size() - 1))
+        for (const Comparison& one : comparisons.first(comparisons.size() - judged))
             for (const MetricDelta& other : one.metrics)
                 if (other.key == metric.key) figure.before = std::max(figure.before, other.b);
         if (figure.before <= 0) continue;
@@ -279,21 +297,55 @@ std::string_view toText(GateFigure::Verdict verdict)
     return "unknown";
 }
 
-std::optional<SeriesChange> seriesChange(const std::vector<double>& before, const std::vector<double>& after,
+std::optional<SeriesChange> changeInTurn(const std::vector<double>& before, const std::vector<double>& after,
                                          double falseAlarms)
 {
-    if (before.size() < fewestSteps || after.size() < fewestSteps) return std::nullopt;
-    const Centre a = centreOf(before), b = centreOf(after);
-    if (a.mean <= 0) return std::nullopt;
-    const double variance = a.variance + b.variance;
-    double reach = 0;
-    if (variance > 0) {
-        const double freedom =
-            variance * variance / (a.variance * a.variance / a.freedom + b.variance * b.variance / b.freedom);
-        reach = largestLikely(falseAlarms, std::max(1, static_cast<int>(freedom))) * std::sqrt(variance);
+    const std::size_t steps = std::min(before.size(), after.size());
+    if (steps < fewestInTurn) return std::nullopt;
+    std::vector<double> ratios, blocks;
+    for (std::size_t i = 0; i < steps; ++i) {
+        if (before[i] <= 0 || after[i] <= 0) return std::nullopt;
+        ratios.push_back(std::log(after[i] / before[i]));
     }
-    const double change = b.mean - a.mean;
-    return SeriesChange{a.mean, b.mean, change / a.mean, (change - reach) / a.mean, (change + reach) / a.mean};
+    const std::size_t count = std::max(steps / stepsOfBlock, std::min(steps, fewestBlocks));
+    for (std::size_t i = 0; i < count; ++i) {
+        const auto at = [&](std::size_t block) {
+            return ratios.begin() + static_cast<std::ptrdiff_t>(block * steps / count);
+        };
+        blocks.push_back(middleOf(std::vector<double>(at(i), at(i + 1))));
+    }
+    // Yuen's: the mean without the blocks at the ends, its error from all with those at the ends drawn in.
+    std::sort(blocks.begin(), blocks.end());
+    const std::size_t cut = count / trimmed, kept = count - 2 * cut;
+    const double mean = scatterOf(std::vector<double>(blocks.begin() + static_cast<std::ptrdiff_t>(cut),
+                                                      blocks.end() - static_cast<std::ptrdiff_t>(cut)))
+                            .mean;
+    for (double& block : blocks) block = std::clamp(block, blocks[cut], blocks[count - 1 - cut]);
+    const double variance = scatterOf(blocks).squares / static_cast<double>(count - 1);
+    const double error = std::sqrt(variance * static_cast<double>(count)) / static_cast<double>(kept);
+    return limitsOf(mean, error, static_cast<int>(kept) - 1, falseAlarms);
+}
+
+std::optional<SeriesChange> changeOfRuns(const std::vector<double>& before, const std::vector<double>& after,
+                                         double falseAlarms)
+{
+    if (before.empty() || after.empty() || before.size() + after.size() < fewestRuns) return std::nullopt;
+    const auto logs = [](const std::vector<double>& values) {
+        std::vector<double> out;
+        for (const double value : values) out.push_back(std::log(value));
+        return out;
+    };
+    for (const double value : before)
+        if (value <= 0) return std::nullopt;
+    for (const double value : after)
+        if (value <= 0) return std::nullopt;
+    const Scatter a = scatterOf(logs(before)), b = scatterOf(logs(after));
+    const int freedom = static_cast<int>(before.size() + after.size()) - 2;
+    const double variance = (a.squares + b.squares) / freedom;
+    return limitsOf(
+        b.mean - a.mean,
+        std::sqrt(variance * (1.0 / static_cast<double>(before.size()) + 1.0 / static_cast<double>(after.size()))),
+        freedom, falseAlarms);
 }
 
 bool Gate::worse() const { return std::any_of(figures.begin(), figures.end(), isWorse); }
@@ -315,21 +367,61 @@ std::string Gate::sentence() const
     return more == 0 ? text : text + ", and " + counted(more, "more figure");
 }
 
-Result<Gate> gateOf(std::span<const Run* const> runs, std::span<const Comparison> comparisons, double within)
+namespace {
+
+// What to record, so that a change of 5 % shows.
+void addNeeds(Gate& gate, const Judge& judge, std::size_t before, std::size_t judged)
+{
+    double shows = 0;
+    for (const GateFigure& figure : gate.figures)
+        if (!figure.size && figure.verdict != GateFigure::Verdict::Unknown) shows = std::max(shows, figure.shows);
+    if (judge.certain() || shows <= std::max(stageOfPromise, gate.within)) return;
+    std::string need;
+    if (judge.inTurn()) {
+        const double more = std::max(0.0, shows - gate.within / 2) / (stageOfPromise - gate.within / 2);
+        need = gate.within / 2 >= stageOfPromise
+                   ? ""
+                   : fmt::format("; some {} steps would show {}",
+                                 std::lround(static_cast<double>(judge.steps()) * more * more),
+                                 formatPercent(stageOfPromise));
+    } else {
+        need = fmt::format(": {} before and {} to judge differ too much among themselves. Record both in turn "
+                           "(record -s BEFORE,NEW), or more of each",
+                           counted(static_cast<long long>(before), "run"), judged);
+    }
+    gate.doubts.push_back(fmt::format("changes of less than {} may not show{}", formatPercent(shows), need));
+}
+
+Error tooFew(std::span<const Run* const> runs, const Judge& judge)
+{
+    if (judge.inTurn() || runs.size() >= fewestRuns)
+        return {
+            ErrorCode::Usage,
+            fmt::format("--gate: {} measured steps of each run are needed to tell noise from a change", fewestInTurn),
+            "record more steps: record --steps 100"};
+    return {
+        ErrorCode::Usage,
+        fmt::format("--gate: {} and {} were recorded one by one, and how much such runs differ is unknown from {} of "
+                    "them",
+                    runs.front()->info.name, runs.back()->info.name, runs.size()),
+        "record both in turn (record -s BEFORE,NEW), or name several runs: BEFORE… NEW…, with --new N for how many "
+        "of them are new"};
+}
+
+} // namespace
+
+Result<Gate> gateOf(std::span<const Run* const> runs, std::span<const Comparison> comparisons, double within,
+                    std::size_t judged)
 {
     STAGEWRIGHT_CHECK(comparable(runs));
-    const Judge judge(runs, within);
+    const Judge judge(runs, within, judged);
     Gate gate{within};
     gate.figures.push_back(judge.judged(wholeStep, "step_time_ns"));
-    if (gate.figures.front().verdict == GateFigure::Verdict::Unknown)
-        return fail(
-            ErrorCode::Usage,
-            fmt::format("--gate: {} measured steps of each run are needed to tell noise from a change", fewestSteps),
-            "record more steps: record --steps 40");
+    if (gate.figures.front().verdict == GateFigure::Verdict::Unknown) return tl::unexpected(tooFew(runs, judge));
     for (const auto& [key, series] : judge.series())
         if (const auto& [stage, kind] = key; stage >= 0 && kind < 0)
             gate.figures.push_back(judge.judged(key, fmt::format("stage_work_ns.{}", stage)));
-    addPeaks(gate, comparisons);
+    addPeaks(gate, comparisons, judged);
     if (gate.worse()) addCauses(gate, judge, comparisons);
     for (const RunDifference& one : comparisons.back().differences)
         gate.doubts.push_back(fmt::format("{} differs: {} before, {} now", one.title, one.a.empty() ? "unknown" : one.a,
@@ -339,9 +431,17 @@ Result<Gate> gateOf(std::span<const Run* const> runs, std::span<const Comparison
             gate.doubts.push_back(fmt::format("the machine was busy with other work: ops of {} were off the processor "
                                               "for {} of their time",
                                               run->info.name, formatPercent(*contention)));
-    if (runs.size() == 2 && hasNoise(*runs.back()))
-        gate.doubts.emplace_back("with one run before, only the noise within runs counts, not that between them: name "
-                                 "up to three");
+    addNeeds(gate, judge, runs.size() - judged, judged);
+    const auto created = [](const Run* one, const Run* other) {
+        return one->info.createdUnixMs < other->info.createdUnixMs;
+    };
+    const auto news = runs.last(judged), olds = runs.first(runs.size() - judged);
+    if (!judge.certain() && !judge.inTurn() &&
+        created(*std::max_element(olds.begin(), olds.end(), created),
+                *std::min_element(news.begin(), news.end(), created)))
+        gate.doubts.emplace_back(
+            "all runs before were recorded before the new ones: what changed on the machine in between "
+            "counts as theirs; record them alternately");
     return gate;
 }
 
@@ -357,14 +457,16 @@ document::Section gateSection(const Gate& gate, const Units& units)
                  unshown("after", ColumnKind::Real), TableColumn{{}, "before"}, TableColumn{{}, "now"},
                  Column({"change", "change", ColumnKind::Share}, Sign::Relative),
                  Column({"least", "at least", ColumnKind::Share}, Sign::Relative),
-                 Column({"most", "at most", ColumnKind::Share}, Sign::Relative), TableColumn{"verdict", "verdict"}}};
+                 Column({"most", "at most", ColumnKind::Share}, Sign::Relative),
+                 Column({"shows", "shows from", ColumnKind::Share}, Sign::Relative),
+                 TableColumn{"verdict", "verdict"}}};
     for (const GateFigure& figure : gate.figures) {
         const bool known = figure.verdict != GateFigure::Verdict::Unknown;
         const auto value = [&](double of) { return known ? TableCell(of) : TableCell(); };
         const auto words = [&](double of) { return known ? TableCell(valueText(figure, of, units)) : TableCell(); };
         table.add({figure.key, figure.title, value(figure.before), value(figure.after), words(figure.before),
                    words(figure.after), value(figure.change), cellOf(figure.least), cellOf(figure.most),
-                   std::string(toText(figure.verdict))},
+                   value(figure.shows), std::string(toText(figure.verdict))},
                   isWorse(figure)                                 ? Tone::Bad
                   : figure.verdict == GateFigure::Verdict::Better ? Tone::Good
                                                                   : Tone::Plain);
@@ -390,7 +492,7 @@ std::string gateJunit(const Gate& gate, const Run& judged)
     for (const GateFigure& figure : gate.figures) {
         out +=
             fmt::format("  <testcase classname=\"{}\" name=\"{}\">", escaped(judged.info.name), escaped(figure.title));
-        if (figure.verdict == GateFigure::Verdict::Unknown) out += "<skipped message=\"too few measured steps\"/>";
+        if (figure.verdict == GateFigure::Verdict::Unknown) out += "<skipped message=\"not in each run\"/>";
         if (isWorse(figure))
             out += fmt::format("\n    <failure message=\"{}, at least {}\">{}</failure>\n  ",
                                escaped(formatChange(figure.change)), escaped(formatChange(*figure.least)),

@@ -1,10 +1,13 @@
-// Gate: a verdict for CI on whether a run is worse than the runs before it, by more than their steps differ among
-// themselves.
+// Gate: a verdict for CI on whether a run is worse than those before it, by more than equal runs differ.
 //
-// A figure's value in each measured step is a series. It is cut into at most ten blocks of neighbouring steps, each of
-// which counts with its median: single slow steps do not matter, and a slow drift within a run shows between blocks.
-// Two runs are compared by Welch's t-test over their blocks (B. L. Welch, Biometrika 34, 1947), at a probability of
-// 1 : 10,000 of a false alarm over all figures of a pair.
+// Runs of one recording that took turns (step by step, `record -s A,B`) share what the machine does meanwhile: the
+// figure is the logarithm of the ratio of neighbouring steps, in blocks of eight that each count with their median, and
+// its mean without the outer quarters of the blocks is judged by Student's t with the drawn-in variance (K. K. Yuen,
+// Biometrika 61, 1974): what disturbs some of the steps counts for little.
+// Runs that were recorded one by one differ by more than their steps do: by the machine's state, which a run has one
+// of. Then a run counts as one value, its median step, and the limits are those of Student's t over runs, with one
+// variance; without several runs there is no verdict. Over all figures of a pair a false alarm has a probability of
+// 1 : 1,000.
 #pragma once
 
 #include <optional>
@@ -23,12 +26,12 @@ struct GateFigure {
     std::string key = {};   // "step_time_ns", "stage_work_ns.1", "peak_activation_bytes.rank0"
     std::string title = {}; // "Step time", "Work of stage 1 (rank 1)"
     bool size = false;      // in bytes; else in ns
-    double before = 0;      // of the run before with the largest value
+    double before = 0;
     double after = 0;
-    // Relative change against that run, and the limits between which it is: those of the test, widened by how far the
-    // runs before are apart; without limits too few steps.
+    // Relative change, and the limits between which it is.
     double change = 0;
     std::optional<double> least = {}, most = {};
+    double shows = 0; // a change from this on is found in 95 of 100 cases
     Verdict verdict = Verdict::Unknown;
 };
 std::string_view toText(GateFigure::Verdict verdict); // "same", "better", "worse", "unknown"
@@ -45,19 +48,22 @@ struct Gate {
 
 inline constexpr double usualGate = 0.02;
 
-// runs: one or more before, then the one to judge; comparisons: of the first with each other. A figure is worse if it
-// exceeds the largest of the runs before by more than `within`, half of which is certain. Usage error if the step time can't be judged: other
-// units or clocks, no measured steps, fewer than four of them.
+// runs: those before, then as many to judge as `judged` says; comparisons: of the first with each other. A figure is
+// worse if it changes by more than `within`, half of which is certain. Usage error if the step time can't be judged:
+// other units or clocks, too few steps of runs that took turns, too few runs of those that did not.
 Result<Gate> gateOf(std::span<const Run* const> runs, std::span<const Comparison> comparisons,
-                    double within = usualGate);
+                    double within = usualGate, std::size_t judged = 1);
 
-// Relative change of the second series' centre against the first's with its limits, as the gate judges it;
-// falseAlarms: probability that an unchanged figure is outside. Nothing: fewer than four values in one, or none above 0.
+// Relative change with its limits; falseAlarms: probability that an unchanged figure is outside of them.
 struct SeriesChange {
-    double before = 0, after = 0;
     double change = 0, least = 0, most = 0;
+    double shows = 0; // without what is allowed
 };
-std::optional<SeriesChange> seriesChange(const std::vector<double>& before, const std::vector<double>& after,
+// Of step i against step i. Nothing: fewer than twelve steps, or one that took no time.
+std::optional<SeriesChange> changeInTurn(const std::vector<double>& before, const std::vector<double>& after,
+                                         double falseAlarms);
+// Of runs against runs. Nothing: fewer than four in all, none on a side, or one that took no time.
+std::optional<SeriesChange> changeOfRuns(const std::vector<double>& before, const std::vector<double>& after,
                                          double falseAlarms);
 
 // For CI: a JUnit file with one test case a figure, and one that fails names the cause.

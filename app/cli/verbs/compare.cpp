@@ -1,5 +1,7 @@
 #include <algorithm>
 
+#include <span>
+
 #include <fmt/core.h>
 
 #include "app/cli/command.h"
@@ -16,7 +18,7 @@ namespace stagewright {
 
 namespace {
 
-constexpr std::size_t mostRuns = 4;
+constexpr std::size_t mostRuns = 4, mostJudged = 64;
 
 struct CompareChoice {
     std::vector<std::string> runs;
@@ -26,7 +28,9 @@ struct CompareChoice {
     bool gate = false; // the last run judged against those before
     bool withinGiven = false;
     double within = 100 * usualGate; // per cent
-    std::string junit;               // a file; "": none
+    bool judgedGiven = false;
+    int judged = 1;    // of the runs, the last ones
+    std::string junit; // a file; "": none
 };
 
 bool namesRunFile(const std::string& word)
@@ -35,7 +39,7 @@ bool namesRunFile(const std::string& word)
 }
 
 // F A B [C [D]], F#A G#B …, or F alone where it holds two to four runs.
-Result<std::vector<RunReference>> chooseRuns(const std::vector<std::string>& words)
+Result<std::vector<RunReference>> chooseRuns(const std::vector<std::string>& words, std::size_t most)
 {
     std::vector<RunReference> chosen;
     const RunReference first = parseRunReference(words[0]);
@@ -63,9 +67,9 @@ Result<std::vector<RunReference>> chooseRuns(const std::vector<std::string>& wor
     } else {
         for (const std::string& word : words) chosen.push_back(parseRunReference(word));
     }
-    if (chosen.size() > mostRuns)
+    if (chosen.size() > most)
         return fail(ErrorCode::Usage,
-                    fmt::format("{} runs are named, but at most {} can be compared", chosen.size(), mostRuns));
+                    fmt::format("{} runs are named, but at most {} can be compared", chosen.size(), most));
     return chosen;
 }
 
@@ -74,7 +78,12 @@ Result<int> print(const std::vector<Run>& runs, const std::vector<Comparison>& c
 {
     std::vector<const Run*> all;
     for (const Run& run : runs) all.push_back(&run);
-    document::Document document = comparisonDocument(all, comparisons, static_cast<std::size_t>(options.ops));
+    std::span<const Comparison> shown = comparisons;
+    if (all.size() > mostRuns) { // of many that are judged the first and the last
+        all = {all.front(), all.back()};
+        shown = shown.last(1);
+    }
+    document::Document document = comparisonDocument(all, shown, static_cast<std::size_t>(options.ops));
     // A verdict is read first, behind the names of the runs.
     document.sections.insert(options.gate ? document.sections.begin() + 1 : document.sections.end(), std::move(more));
     if (!options.gate) document.add().fact("gate", std::string());
@@ -122,7 +131,8 @@ Result<int> judge(const std::vector<Run>& runs, const std::vector<Comparison>& c
 {
     std::vector<const Run*> all;
     for (const Run& run : runs) all.push_back(&run);
-    STAGEWRIGHT_TRY(auto gate, gateOf(all, comparisons, options.within / 100));
+    STAGEWRIGHT_TRY(auto gate,
+                    gateOf(all, comparisons, options.within / 100, static_cast<std::size_t>(options.judged)));
     if (!options.junit.empty()) STAGEWRIGHT_CHECK(writeFileAtomically(options.junit, gateJunit(gate, runs.back())));
     const Timeline& timeline = *runs[0].timeline;
     STAGEWRIGHT_CHECK(
@@ -134,13 +144,18 @@ Result<int> judge(const std::vector<Run>& runs, const std::vector<Comparison>& c
 Result<int> runCompare(const CompareChoice& options, Session& session)
 {
     if (session.json && options.opsGiven) session.note("--ops is not used: --json lists every op");
-    for (const auto& [given, name] : {std::pair(options.withinGiven, "--within"), {!options.junit.empty(), "--junit"}})
+    for (const auto& [given, name] : {std::pair(options.withinGiven, "--within"),
+                                      {!options.junit.empty(), "--junit"},
+                                      {options.judgedGiven, "--new"}})
         if (given && !options.gate)
             return fail(ErrorCode::Usage, fmt::format("{} says how --gate judges, which is missing", name));
     if (options.gate && options.plan)
         return fail(ErrorCode::Usage, "--gate judges a run by runs before it, --plan by its plan: take one of them");
     if (options.plan) return runWithPlan(options, session);
-    STAGEWRIGHT_TRY(auto references, chooseRuns(options.runs));
+    STAGEWRIGHT_TRY(auto references, chooseRuns(options.runs, options.gate ? mostJudged : mostRuns));
+    if (static_cast<std::size_t>(options.judged) >= references.size())
+        return fail(ErrorCode::Usage, fmt::format("--new {}: of {} one at least is from before", options.judged,
+                                                  counted(static_cast<long long>(references.size()), "run")));
     std::vector<Run> runs;
     for (const RunReference& reference : references) {
         STAGEWRIGHT_TRY(auto stored, readRunForReport(reference, -1));
@@ -167,7 +182,7 @@ Command command_compare()
                         "RUNS", &options->runs,
                         "FILE A B [C [D]], or FILE#A OTHER#B …; each is compared with the first; with --plan: FILE [A]")
                     .required()
-                    .values(1, 5);
+                    .values(1, static_cast<int>(mostJudged) + 1);
                 verb.value("--ops", &options->ops, "Number of moved ops to list [8]")
                     .form("N")
                     .given(options->opsGiven)
@@ -175,17 +190,22 @@ Command command_compare()
                 verb.flag("--plan", options->plan,
                           "Compare one run with its plan: its own schedule, timed with costs fitted from the run");
                 verb.flag("--gate", options->gate,
-                          "Judge the last run by those before: exit code 1 if its step, a stage's work or a peak is "
+                          "Judge the last run by those before, recorded in turn: exit code 1 if its step, a stage's "
+                          "work or a peak is "
                           "larger by more than noise");
                 verb.value("--within", &options->within, "With --gate: a larger change than this is worse [2]")
                     .form("PERCENT")
                     .given(options->withinGiven)
                     .check(realNumber(0, 1000));
+                verb.value("--new", &options->judged, "With --gate: so many of the runs, the last ones, are judged [1]")
+                    .form("N")
+                    .given(options->judgedGiven)
+                    .check(wholeNumber(1, static_cast<int>(mostJudged) - 1));
                 verb.value("--junit", &options->junit, "With --gate: write the verdict to this file, for CI")
                     .form("FILE")
                     .replaces();
                 verb.notes("Examples: stagewright compare demo.stagewright 1f1b zb-h1\n"
-                           "          stagewright compare main.stagewright#1f1b new.stagewright#1f1b --gate --junit "
+                           "          stagewright compare pair.stagewright 1f1b new.csv --gate --junit "
                            "verdict.xml\n"
                            "          stagewright compare job.stagewright 3 --plan");
                 return [options](Session& session) { return runCompare(*options, session); };

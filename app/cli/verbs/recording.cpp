@@ -425,12 +425,17 @@ Result<Recording> recordRuns(const RecordSettings& given, Session& session)
 
     STAGEWRIGHT_TRY(auto stream, streamOf(settings));
     Recording recording;
+    // Runs that take turns share what the machine does meanwhile: compare --gate pairs their steps.
+    const std::string turns =
+        ongoing.size() > 1 ? fmt::format("{}.{}", unixMilliseconds(), monotonicNow() % 1'000'000) : std::string();
     for (Ongoing& one : ongoing) {
         const auto number = static_cast<std::size_t>(&one - ongoing.data());
         const bool limited = number < settings.memoryLimits.size();
-        auto writer = file->begin(
+        Run header =
             headerOf(*one.training, settings,
-                     limited ? std::span<const Bytes>(settings.memoryLimits[number]) : std::span<const Bytes>()));
+                     limited ? std::span<const Bytes>(settings.memoryLimits[number]) : std::span<const Bytes>());
+        if (!turns.empty()) header.environment.emplace_back("in_turn", turns);
+        auto writer = file->begin(header);
         if (!writer) {
             recording.stopped = std::move(writer.error());
             break;
