@@ -68,6 +68,27 @@ for encoding in json protobuf; do
     expect_no_file "$encoding.stagewright.received.otlp"
 done
 
+# OpenTelemetry's own SDK exports the same job: STAGEWRIGHT_NODE_MODULES names the folder of `npm install @opentelemetry/api
+# @opentelemetry/resources @opentelemetry/sdk-trace-node @opentelemetry/exporter-trace-otlp-proto @opentelemetry/exporter-trace-otlp-http`.
+modules=${STAGEWRIGHT_NODE_MODULES:-}
+for protocol in proto http; do
+    if command -v node >/dev/null && [ -d "$modules/@opentelemetry/exporter-trace-otlp-$protocol" ]; then
+        mkdir -p sdk
+        ln -sfn "$modules" sdk/node_modules
+        cp "$SOURCE/otlp_client.mjs" sdk/
+        start -o "sdk_$protocol.stagewright" --json
+        expect_that "the SDK exports by $protocol" node sdk/otlp_client.mjs "$port" files/job.json "$protocol"
+        ended INT
+        expect_code 0
+        cp listened.txt out.txt
+        expect_same "$(json spans)" 84
+        expect_same "$(json rejected_spans)" 0
+        expect_report "sdk_$protocol.stagewright"
+    else
+        echo "no SDK exports: STAGEWRIGHT_NODE_MODULES has no @opentelemetry/exporter-trace-otlp-$protocol"
+    fi
+done
+
 # both encodings, and everything twice: a span is counted once
 start -o both.stagewright
 expect_that 'json' client post "$port" json
