@@ -100,6 +100,7 @@ Result<RunLink> parseRunLink(std::string_view text)
     std::string_view rest = text;
     if (!rest.starts_with(runLinkScheme)) return wrong(text, "it does not start with stagewright:");
     rest.remove_prefix(runLinkScheme.size());
+    if (rest.find('\0') != std::string_view::npos) return wrong("", "a character of it is zero"); // as %00
     if (rest.starts_with("///")) rest.remove_prefix(2);
     const std::size_t hash = std::min(rest.find('#'), rest.size());
     const auto file = decoded(rest.substr(0, hash));
