@@ -27,6 +27,7 @@
 #include "app/ui/workspace/offers.h"
 #include "app/ui/workspace/workspace.h"
 #include "tests/ui/window_fixture.h"
+#include "traces/store/add_runs.h"
 #include "widgets/console/sql_console.h"
 #include "widgets/notes/notes_overlay.h"
 #include "widgets/notes/notes_panel.h"
@@ -645,6 +646,62 @@ private slots:
         QVERIFY(QFile::remove(path));
         QTRY_VERIFY_WITH_TIMEOUT(m_window->workspace().banner()->text().contains(QStringLiteral("removed")), 20000);
         QVERIFY(m_window->workspace().shown().mode() == Shown::Mode::Run); // what was read is still there
+    }
+
+    // What `stagewright listen` writes again while spans come is followed without a question: the newest step is shown,
+    // unless one is looked at.
+    void whatIsReceivedIsFollowed()
+    {
+        const QString path = m_fixture->dir.filePath(QStringLiteral("received.stagewright"));
+        const auto write = [&](int steps) { // as the listener does: a new file takes the old one's place
+            const Run one = WindowFixture::simulated("1f1b", 2, 4);
+            TimelineBuilder builder(Provenance::Imported, "wall", 2);
+            for (int rank = 0; rank < 2; ++rank) builder.addTrack(rank, Lane::Compute);
+            for (const Track& track : one.timeline->tracks())
+                for (int step = 0; track.lane == Lane::Compute && step < steps; ++step)
+                    for (Span span : one.timeline->spansOf(track)) {
+                        span.step = step;
+                        span.start += step * 100 * rankShare;
+                        span.end += step * 100 * rankShare;
+                        builder.addSpan(track.rank, span);
+                    }
+            builder.setSchedule(one.schedule);
+            Run run = one;
+            run.timeline = builder.build().value();
+            run.info.steps = run.timeline->steps();
+            const Run* const runs[] = {&run};
+            QVERIFY(addRuns((path + QStringLiteral(".new")).toStdString(), runs, {}));
+            QCOMPARE(std::rename(qPrintable(path + QStringLiteral(".new")), qPrintable(path)), 0);
+        };
+        QFile journal(path + QStringLiteral(".received.otlp"));
+        QVERIFY(journal.open(QIODevice::WriteOnly));
+        write(2);
+        m_window->workspace().feature<FileOpening>()->openFiles({path});
+        QVERIFY(WindowFixture::settle(*m_window));
+        const Shown& shown = m_window->workspace().shown();
+        const auto shows = [&](int steps, int step) {
+            return shown.view() && shown.view()->run->info.steps == steps && shown.view()->step == step;
+        };
+        write(3);
+        QTRY_VERIFY_WITH_TIMEOUT(shows(3, 2), 20000);
+        write(5);
+        QTRY_VERIFY_WITH_TIMEOUT(shows(5, 4), 20000);
+        QVERIFY2(m_window->workspace().banner()->text().isEmpty(), qPrintable(m_window->workspace().banner()->text()));
+        QVERIFY(WindowFixture::settle(*m_window));
+        m_window->workspace().viewState()->select({0, span("0F1")});
+        write(6);
+        QTRY_VERIFY_WITH_TIMEOUT(shows(6, 4), 20000);
+        QTRY_VERIFY_WITH_TIMEOUT(m_window->workspace().viewState()->selected().valid(), 20000);
+        m_window->workspace().viewState()->select({});
+        QVERIFY(WindowFixture::settle(*m_window));
+        QVERIFY(journal.remove());
+        write(7); // the last time
+        QTRY_VERIFY_WITH_TIMEOUT(shows(7, 6), 20000);
+        QVERIFY(WindowFixture::settle(*m_window));
+        write(8); // by someone else
+        QTRY_VERIFY_WITH_TIMEOUT(
+            m_window->workspace().banner()->text().contains(QStringLiteral("changed by another program")), 20000);
+        QVERIFY(shows(7, 6));
     }
 
     // A key means the same wherever it is pressed: the timeline's keys and the window's.

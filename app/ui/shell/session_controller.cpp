@@ -356,7 +356,9 @@ void SessionController::showWanted()
         }
         m_workspace.feature<RunComparing>()->show(refs);
     } else {
-        m_workspace.shown().showRun(m_wanted, m_view.value(u"step"_s, -1).toInt());
+        const int newest = m_workspace.runs()->info(m_wanted)->steps - 1;
+        m_workspace.shown().showRun(m_wanted, m_newest ? newest : m_view.value(u"step"_s, -1).toInt());
+        m_newest = false;
     }
 }
 
@@ -409,13 +411,21 @@ SessionController::Stamp SessionController::stampOf(const QString& file)
     return info.exists() ? Stamp{info.lastModified(), info.size()} : Stamp{};
 }
 
+// `stagewright listen` writes its file again while spans come, and once more when it ends: what it received is beside
+// it until then.
+bool SessionController::isReceived(const QString& file)
+{
+    return QFileInfo::exists(file + u".received.otlp"_s) || QFileInfo::exists(file + u".received.jsonl"_s);
+}
+
 void SessionController::watchFiles()
 {
-    const auto mayChange = [this](const QString& file) { // what a lesson recorded it reads itself
-        return !m_workspace.library()->isSimulated(file) && !m_workspace.library()->isAside(file);
-    };
-    for (const QString& file : m_workspace.runs()->files())
-        if (mayChange(file) && QFileInfo::exists(file) && !m_watcher.files().contains(file)) m_watcher.addPath(file);
+    for (const QString& file : m_workspace.runs()->files()) {
+        const bool own = m_workspace.library()->isSimulated(file) || m_workspace.library()->isAside(file); // a lesson's
+        if (own || !QFileInfo::exists(file)) continue;
+        if (!m_watcher.files().contains(file)) m_watcher.addPath(file);
+        if (isReceived(file) && !m_received.contains(file)) m_received << file;
+    }
     for (const QString& file : m_watcher.files())
         if (!m_workspace.runs()->hasFile(file)) m_watcher.removePath(file);
 }
@@ -442,20 +452,29 @@ void SessionController::lookAtChanged()
                 u"save a copy while it is still open"_s);
             continue;
         }
+        if (m_received.contains(file)) { // followed without a question
+            if (m_workspace.shown().mode() != Shown::Mode::Edit) readAgain(file);
+            if (!isReceived(file)) m_received.removeAll(file);
+            continue;
+        }
         m_workspace.banner()->showQuestion(u"%1 was changed by another program"_s.arg(name),
                                            u"the window shows what was read before"_s, u"Read it again"_s,
-                                           [this, file] {
-                                               for (const RunRef& ref : m_workspace.runs()->refs())
-                                                   if (ref.file == file)
-                                                       m_workspace.feature<NoteKeeping>()->forget(ref);
-                                               const bool shown = m_workspace.shown().ref().file == file;
-                                               if (shown) {
-                                                   m_wanted = m_workspace.shown().ref();
-                                                   m_view = viewState();
-                                               }
-                                               m_workspace.library()->refresh(file);
-                                           });
+                                           [this, file] { readAgain(file); });
     }
+}
+
+void SessionController::readAgain(const QString& file)
+{
+    for (const RunRef& ref : m_workspace.runs()->refs())
+        if (ref.file == file) m_workspace.feature<NoteKeeping>()->forget(ref);
+    if (m_workspace.shown().ref().file == file) {
+        m_wanted = m_workspace.shown().ref();
+        m_view = viewState();
+        // A selection or a zoomed view keeps its step.
+        m_newest = m_received.contains(file) && m_workspace.viewState()->isFitted() &&
+                   !m_workspace.viewState()->selected().valid() && m_workspace.viewState()->areas().empty();
+    }
+    m_workspace.library()->refresh(file);
 }
 
 FeatureEntry sessionFeature() { return featureEntry<SessionController>(); }

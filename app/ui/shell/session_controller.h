@@ -45,6 +45,7 @@ private:
         bool operator==(const Stamp&) const = default;
     };
     static Stamp stampOf(const QString& file);
+    static bool isReceived(const QString& file);
     QVariantMap mapOf(const RunRef& ref) const;
     RunRef refOf(const QVariant& map) const;
     void restoreSimulated(const QString& file);
@@ -55,6 +56,7 @@ private:
     void applyView();
     void watchFiles();
     void lookAtChanged();
+    void readAgain(const QString& file);
 
     QStringList m_schedules; // CSVs that were opened
     QString m_id;            // of this window in the session
@@ -67,6 +69,8 @@ private:
     QFileSystemWatcher m_watcher;
     QHash<QString, Stamp> m_stamps;
     QStringList m_changed;
+    QStringList m_received; // files that a listener writes
+    bool m_newest = false;  // what is wanted is the newest step
     QTimer m_look;
 };
 
