@@ -191,8 +191,10 @@ private slots:
         const auto table = reportTable(*findAnalysis("device_time"), StepContext(one.run, 0));
         QVERIFY2(table.sentence.find("contain each other") != std::string::npos, table.sentence.c_str());
         // Partial overlaps are said, ticks of a clock and the kernels of one graph are not.
-        QVERIFY(notesSay(ofEvents(kernelEvent("100", "50", 1) + "," + kernelEvent("140", "50", 2)).runs.at(0),
-                         "1 kernel on rank 0 stream 7 starts before the one before it ends, by 10.0 µs in total"));
+        QVERIFY(notesSay(
+            ofEvents(kernelEvent("100", "50", 1) + "," + kernelEvent("140", "50", 2)).runs.at(0),
+            "1 kernel of rank 0 stream 7 overlaps the one before by 10.0 µs: sums of durations exceed the time "
+            "by as much"));
         QVERIFY(
             deviceDoubts(
                 *ofEvents(kernelEvent("100", "50", 1) + "," + kernelEvent("149.5", "50", 2)).runs.at(0).run.timeline)

@@ -671,6 +671,8 @@ Result<BubbleReport> analyseBubbles(const StepContext& context)
     const double area = static_cast<double>(ops.ranks()) * static_cast<double>(report.makespan());
     if (area > 0) report.bubbleFraction = static_cast<double>(report.idle) / area;
     if (report.span > 0) report.bubbleRateSpan = 1 - static_cast<double>(ideal) / static_cast<double>(report.span);
+    if (report.partial)
+        for (Gap& gap : report.gaps) gap.unsure = true;
     return report;
 }
 

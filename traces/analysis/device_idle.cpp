@@ -106,7 +106,9 @@ std::string_view titleOf(DeviceState state) { return names[static_cast<std::size
 
 bool isSynchronisingCall(std::string_view name)
 {
-    return (name.starts_with("cuda") || name.starts_with("cu") || name.starts_with("hip")) &&
+    // of CUDA, HIP, Level Zero, Gaudi and Ascend
+    constexpr std::array<std::string_view, 5> runtimes{"cu", "hip", "ze", "syn", "AscendCL@aclrt"};
+    return std::any_of(runtimes.begin(), runtimes.end(), [name](auto runtime) { return name.starts_with(runtime); }) &&
            name.find("Synchronize") != std::string_view::npos;
 }
 

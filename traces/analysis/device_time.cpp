@@ -175,11 +175,11 @@ std::vector<std::string> deviceDoubts(const Timeline& timeline, int step, bool g
                         formatDuration(longest.duration()), overlaps.inLongest));
     }
     if (overlaps.kernels > overlaps.contained)
-        out.push_back(fmt::format("{} on {}{} before the one before {} ends, by {} in total",
-                                  counted(overlaps.kernels - overlaps.contained, "kernel"), overlaps.track->name,
-                                  overlaps.kernels - overlaps.contained == 1 ? " starts" : " and others start",
-                                  overlaps.kernels - overlaps.contained == 1 ? "it" : "them",
-                                  formatDuration(overlaps.time)));
+        out.push_back(
+            fmt::format("{} of {}{} the one before by {}: sums of durations exceed the time by as much",
+                        counted(overlaps.kernels - overlaps.contained, "kernel"), overlaps.track->name,
+                        overlaps.kernels - overlaps.contained == 1 ? " overlaps" : " and other streams overlap",
+                        formatDuration(overlaps.time)));
     if (whole > 0)
         out.push_back(fmt::format("{} traced as a whole: which kernels ran in {}, and how much of that is "
                                   "communication, is unknown; record again with --cuda-graph-trace=node",

@@ -54,6 +54,10 @@ public:
                        : fmt::format("{} waits {}: the gradients of stage {} are still being reduced by {}", who,
                                      length, m_timeline.spans()[m_gap.blamed].op.stage, name(m_gap.blamed));
         case IdleCause::Launch:
+            if (m_gap.unsure && !hasInputs())
+                return fmt::format("{} is idle for {} before {}: what its inputs from other ranks waited for is not in "
+                                   "the run",
+                                   who, length, next);
             if (m_gap.unsure)
                 return fmt::format(
                     "{} starts {} only {} after its last input was made: the trace does not say when it arrived", who,
@@ -111,6 +115,13 @@ private:
     std::string span(Nanos nanos) const { return formatDuration(nanos, m_timeline.timeUnit()); }
     std::string name(SpanId id) const { return m_timeline.nameOf(m_timeline.spans()[id]); }
     int rankOf(SpanId id) const { return m_timeline.trackOf(id).rank; }
+    bool hasInputs() const // from other ranks, as far as they are in the run
+    {
+        const auto edges = m_timeline.edgesInto(m_gap.next);
+        return std::any_of(edges.begin(), edges.end(), [this](const Edge& edge) {
+            return edge.kind != EdgeKind::Launch && rankOf(edge.from) != m_gap.rank;
+        });
+    }
 
     // Times in sentences count from the start of the step.
     std::string clock(Nanos time, int step) const

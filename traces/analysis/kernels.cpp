@@ -24,7 +24,7 @@ bool hasKernels(const Timeline& timeline)
 
 std::string collectiveOfKernel(std::string_view kernel)
 {
-    if (!kernel.starts_with("nccl") && !kernel.starts_with("rccl")) return {};
+    if (!kernel.starts_with("nccl") && !kernel.starts_with("rccl") && !kernel.starts_with("hcom_")) return {};
     const std::size_t begin = kernel.find('_');
     if (begin == std::string_view::npos) return "collective";
     const std::string_view rest = kernel.substr(begin + 1);

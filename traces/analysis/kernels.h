@@ -37,7 +37,7 @@ struct KernelReport {
 // One row for each kind of op, name and lane. O(kernels of the step × log).
 KernelReport analyseKernels(const Timeline& timeline, int step);
 
-// The operation of an NCCL or RCCL kernel, "ncclDevKernel_AllReduce_Sum_f32_RING_LL(…)" → "AllReduce"; "" for other
+// The operation of a kernel of NCCL or RCCL, or of a collective of Ascend's HCCL, "ncclDevKernel_AllReduce_Sum_f32_RING_LL(…)" → "AllReduce"; "" for other
 // kernels.
 std::string collectiveOfKernel(std::string_view kernel);
 

@@ -138,6 +138,8 @@ struct ForeignRank {
     std::vector<DeviceSpan> device;
     // by index in device, ascending: of copies and fills whose size the trace has
     std::vector<std::pair<std::uint32_t, Bytes>> copyBytes;
+    // likewise: of work whose call of the runtime came later than `launched`, on another thread, the call's time
+    std::vector<std::pair<std::uint32_t, Nanos>> laterCalls;
     std::vector<Launch> launches;
     std::vector<ForeignMessage> messages;
     std::vector<MemoryChangeSeen> memory;

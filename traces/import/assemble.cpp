@@ -8,6 +8,7 @@
 #include <set>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "schedules/base/quantity.h"
 #include "schedules/base/step_number.h"
@@ -39,6 +40,7 @@ void eachTime(ForeignRank& rank, Change&& change)
         change(span.start), change(span.end);
         if (span.launchedFrom != noThread) change(span.launched);
     }
+    for (auto& [work, time] : rank.laterCalls) change(time);
     for (Launch& launch : rank.launches) change(launch.time);
     for (ForeignMessage& message : rank.messages) change(message.start), change(message.end);
     for (MemoryChangeSeen& seen : rank.memory) change(seen.time);
@@ -428,6 +430,7 @@ Result<std::vector<ImportedRun>> assemble(std::vector<ForeignRank> ranks, const 
     job.notes.insert(job.notes.end(), messages.notes.begin(), messages.notes.end());
     if (messages.unpaired > 0)
         job.notes.push_back(fmt::format("{} sends and receives lack their other side", messages.unpaired));
+    if (!messages.absent.empty()) addFact(job, "absent_peers", fmt::format("{}", fmt::join(messages.absent, ", ")));
     job.collectivesAlone = messages.unpairedCollectives;
     job.collectivesLacking = messages.lackingCollectives;
     align(ranks, messages, job);

@@ -233,10 +233,14 @@ public:
     {
         // from, to, tag, communicator
         std::map<std::tuple<int, int, std::int64_t, std::string>, std::pair<Ends, Ends>> channels;
+        std::set<int> here;
+        for (const ForeignRank& rank : m_ranks) here.insert(rank.rank);
         for (std::uint32_t r = 0; r < m_ranks.size(); ++r) {
             for (std::uint32_t i = 0; i < m_ranks[r].messages.size(); ++i) {
                 const ForeignMessage& message = m_ranks[r].messages[i];
                 if (message.kind == MessageKind::Collective) continue;
+                const int peer = message.kind == MessageKind::Send ? message.to : message.from;
+                if (peer >= 0 && !message.inGroup && !here.contains(peer)) m_out.absent.insert(peer);
                 if (message.from < 0 || message.to < 0) {
                     ++m_out.unpaired;
                     continue;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <set>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -25,6 +26,7 @@ struct MessagePairs {
     std::vector<Pair> pairs;
     std::vector<std::vector<MessageEnd>> collectives; // two ranks or more, in order of ranks
     std::int64_t unpaired = 0;                        // sends and receives that lack their other side
+    std::set<int> absent;                             // ranks of the job on those other sides that have no trace here
     std::int64_t unpairedCollectives = 0;
     std::int64_t lackingCollectives = 0; // of `collectives`: fewer ranks than their group has, as the traces list it
     std::vector<std::string> notes;

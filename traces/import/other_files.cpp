@@ -72,11 +72,12 @@ std::optional<Error> otherJsonOf(std::string_view head)
     if (head.starts_with("\xef\xbb\xbf")) head.remove_prefix(3);
     const std::string_view text = trimmed(head);
     if (isListOfNumbers(text))
-        return Error{ErrorCode::Unreadable,
-                     "lists of numbers, such as PyTorch's memory timeline (export_memory_timeline), not a trace: "
-                     "nothing in it says what held the memory",
-                     "bring the trace of the same profiler, recorded with profile_memory=True, or a memory snapshot "
-                     "(docs/formats.md)"};
+        return Error{
+            ErrorCode::Unreadable,
+            "lists of numbers, such as PyTorch's memory timeline (export_memory_timeline), which are not read: they "
+            "say how much memory was held when, but not by which op",
+            "bring the trace of the same profiler, recorded with profile_memory=True, or a memory snapshot "
+            "(docs/formats.md)"};
     if (!text.starts_with('{') || has(head, "\"resourceSpans\"")) return std::nullopt;
     if (has(head, "\"rocprofiler-sdk-tool\""))
         return Error{ErrorCode::Unreadable, "JSON of rocprofv3, which is not read",
@@ -88,7 +89,13 @@ std::optional<Error> otherJsonOf(std::string_view head)
         if (has(line, "\"ph\""))
             return Error{ErrorCode::Unreadable, "event lines: trace events one a line, not in one JSON array",
                          "put them into an array: jq -s . FILE > trace.json"};
-        if (has(line, "\"CudaEvent\"") || has(line, "\"NvtxEvent\"") || has(line, "\"Type\"") ||
+        if (has(line, "\"log_type_name\"") && has(line, "\"event_name\""))
+            return Error{ErrorCode::Unreadable,
+                         "TorchTitan's structured log: it has times of steps, but none of a stage, a microbatch or a "
+                         "kernel",
+                         "bring the traces of the same job, profiling/traces/iteration_N/rankR_trace.json.gz in its "
+                         "dump folder: set profiler.enable_profiling"};
+        if (has(head, "\"CudaEvent\"") || has(line, "\"NvtxEvent\"") || has(line, "\"Type\"") ||
             has(line, "\"globalTid\""))
             return Error{ErrorCode::Unreadable,
                          "JSON lines of Nsight Systems (nsys export --type jsonlines), which are not read",
@@ -96,7 +103,7 @@ std::optional<Error> otherJsonOf(std::string_view head)
         return Error{ErrorCode::Unreadable, "JSON lines (an object a line), not a trace", bringTrace};
     }
     if (has(head, "\"traceEvents\"")) return std::nullopt;
-    if (has(head, "\"schema\"") && (has(head, "chakra") || has(head, "\"nodes\"")))
+    if (has(head, "\"workload_graph\"") || (has(head, "\"schema\"") && (has(head, "chakra") || has(head, "\"nodes\""))))
         return Error{ErrorCode::Unreadable,
                      "a Chakra execution trace: it holds operators and what they depend on, not when their kernels ran",
                      bringTrace};

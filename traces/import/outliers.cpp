@@ -172,7 +172,8 @@ private:
 
     void renumber(const std::vector<std::uint32_t>& annotations, const std::vector<std::uint32_t>& device)
     {
-        std::erase_if(m_rank.copyBytes, [&](auto& of) { return (of.first = device[of.first]) == gone; });
+        for (auto* const list : {&m_rank.copyBytes, &m_rank.laterCalls})
+            std::erase_if(*list, [&](auto& of) { return (of.first = device[of.first]) == gone; });
         std::erase_if(m_rank.messages, [&](ForeignMessage& message) {
             if (!m_bulk.has(message.start) || !m_bulk.has(message.end)) return true;
             if (message.work < 0) return false;

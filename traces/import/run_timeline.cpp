@@ -378,6 +378,7 @@ private:
             for (const ForeignWork& seen : of.work) ranged += seen.op == noOpRange && seen.range != noOpRange ? 1 : 0;
         const auto bytes = bytesOfWork(from);
         giveBack(from.copyBytes);
+        const auto calls = std::move(from.laterCalls);
         m_launchedIn.clear();
         m_launchedIn.reserve(ranged);
         for (DeviceTrack& of : tracks) {
@@ -395,17 +396,21 @@ private:
                 if (seen.op != noOpRange) span.op = ops(r).ops[seen.op].op;
                 const SpanId id = m_builder.addSpan(track, span);
                 if (!spanOf.empty()) spanOf[seen.item] = id;
+                Nanos launched = seen.launched;
+                if (const auto call = std::lower_bound(calls.begin(), calls.end(), std::pair(seen.item, Nanos{0}));
+                    call != calls.end() && call->first == seen.item)
+                    launched = std::min(call->second, seen.start);
                 if (const auto size = std::lower_bound(bytes.begin(), bytes.end(), std::pair(seen.item, Bytes{0}));
                     size != bytes.end() && size->first == seen.item)
                     moved.add(seen.start, size->second);
                 if (seen.op != noOpRange && m_spanOfOp[seen.op] != noSpan)
-                    m_builder.addEdge(m_spanOfOp[seen.op], id, EdgeKind::Launch, std::min(seen.launched, seen.start));
+                    m_builder.addEdge(m_spanOfOp[seen.op], id, EdgeKind::Launch, std::min(launched, seen.start));
                 // edges in order of kernels need no sorting
-                else if (seen.range != noOpRange || (seen.launched < seen.start && !m_launchedIn.empty()))
-                    m_launchedIn.push_back({seen.range, id, seen.launched});
-                else if (seen.launched < seen.start)
+                else if (seen.range != noOpRange || (launched < seen.start && !m_launchedIn.empty()))
+                    m_launchedIn.push_back({seen.range, id, launched});
+                else if (launched < seen.start)
                     // by nobody with a name: only its time is known
-                    m_builder.addEdge(id, id, EdgeKind::Launch, seen.launched);
+                    m_builder.addEdge(id, id, EdgeKind::Launch, launched);
                 if ((i + 1) % itemsAtOnce != 0) continue;
                 if (m_progress.cancelled()) return false;
                 releaseItems(of.work, i + 1 - itemsAtOnce, i + 1);

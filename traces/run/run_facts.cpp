@@ -24,9 +24,14 @@ std::string configured(const Run& run, std::string_view key)
 std::string partOfPipeline(const Run& run)
 {
     const int all = wholeOf<int>(configured(run, "pipeline_ranks")).value_or(0);
-    return all <= run.info.ranks ? std::string()
-                                 : fmt::format("only {} of the pipeline's {} ranks {} in the run", run.info.ranks, all,
-                                               run.info.ranks == 1 ? "is" : "are");
+    if (all > run.info.ranks)
+        return fmt::format("only {} of the pipeline's {} ranks {} in the run", run.info.ranks, all,
+                           run.info.ranks == 1 ? "is" : "are");
+    const std::string peers = configured(run, "absent_peers");
+    return peers.empty() ? std::string()
+           : peers.find(',') == std::string::npos
+               ? fmt::format("rank {} of the job, a peer of ranks here, is not in the run", peers)
+               : fmt::format("ranks {} of the job, peers of ranks here, are not in the run", peers);
 }
 
 namespace {

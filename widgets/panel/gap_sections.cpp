@@ -6,6 +6,7 @@
 #include <QHBoxLayout>
 #include <QPushButton>
 
+#include "traces/analysis/explain_gap.h"
 #include "widgets/literals.h"
 #include "widgets/panel/figure_measure.h"
 #include "widgets/panel/section_column.h"
@@ -90,6 +91,13 @@ void GapSections::fillCauses()
         if (figure.unknown.empty() && figure.value != 0) continue;
         (figure.unknown.empty() ? none : unknown) << words(titleOf(static_cast<IdleCause>(c))).toLower();
     }
+    if (m_report != nullptr && m_report->partial) {
+        m_causes->show();
+        m_causes->addText(
+            u"Bubbles and causes need the other ranks: %1. Import the traces of all ranks together."_s.arg(
+                words(m_report->noArrivals)));
+        return;
+    }
     if (m_report != nullptr) causes = causesByGain(m_report->byCause, m_levers.get());
     m_causes->setVisible(!causes.empty());
     if (causes.empty()) return;
@@ -156,8 +164,9 @@ void GapSections::fillLongest()
 {
     m_longest->clear();
     const std::vector<int> order = m_report != nullptr ? gapsByLength(*m_report, m_cause) : std::vector<int>();
-    m_longest->setVisible(!order.empty() && m_acts);
-    if (order.empty() || !m_acts) return;
+    const bool shown = !order.empty() && m_acts && !m_report->partial;
+    m_longest->setVisible(shown);
+    if (!shown) return;
     m_longest->setTitle(m_cause ? u"Longest gaps: %1"_s.arg(words(titleOf(*m_cause)).toLower()) : u"Longest gaps"_s);
     for (std::size_t i = 0; i < std::min(longestShown, order.size()); ++i) {
         const int index = order[i];
@@ -201,8 +210,13 @@ void GapSections::setSelected(int index, const std::optional<GapExplanation>& ex
     layout->addStretch(1);
     m_selected->addRow(u"Rank %1"_s.arg(gap.rank), durationText(gap.end - gap.start, m_units),
                        u"Idle time from one cause on one rank"_s);
-    m_selected->addRow(u"Cause"_s, words(titleOf(gap.cause)), words(meaningOf(gap.cause)));
-    if (explanation) {
+    if (m_report->partial)
+        m_selected->addRow(u"Cause"_s, u"unknown"_s, words(m_report->noArrivals));
+    else
+        m_selected->addRow(u"Cause"_s, words(titleOf(gap.cause)), words(meaningOf(gap.cause)));
+    if (m_report->partial) {
+        m_selected->addText(wholeQuantities(sentence(explainGap(*m_timeline, gap))), "value");
+    } else if (explanation) {
         m_selected->addText(wholeQuantities(sentence(explanation->sentence)), "value");
         const std::size_t shown = std::min(chainShown, explanation->chain.size());
         for (std::size_t i = 0; i < shown; ++i) {

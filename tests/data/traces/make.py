@@ -114,6 +114,70 @@ def chrome():
     return {"traceEvents": events, "displayTimeUnit": "ns"}
 
 
+def ascend():
+    """A step on an NPU as torch_npu writes it: names behind the events, a thread that launches late, no bracket at the end."""
+    python, cann, hardware, communication, overlap = 500, (500 << 10) | (7 << 5), (500 << 10) | (13 << 5) | 2, (500 << 10) | (14 << 5) | 2, (500 << 10) | (21 << 5) | 2
+    start = 1_764_300_000_000_000
+    lines = []
+
+    def event(**fields):
+        lines.append(json.dumps(fields))
+
+    def at(microseconds):
+        return f"{start + microseconds}.000"
+
+    def span(pid, tid, name, ts, dur, args=None, **more):
+        event(name=name, pid=pid, tid=tid, ts=at(ts), dur=dur, ph="X", args=args or {}, **more)
+
+    def named(what, pid, tid, name):
+        event(name=what, pid=pid, tid=tid, ph="M", args={"name": name})
+
+    def task(tid, name, kind, ts, dur, number, connection):
+        span(hardware, tid, name, ts, dur, {"Model Id": 4294967295, "Task Type": kind, "Physic Stream Id": tid, "Task Id": number,
+                                            "Batch Id": 0, "Subtask Id": 4294967295, "connection_id": connection})
+
+    def flow(asked, pid, tid, ts):
+        event(ph="s", bp="e", name="torch_to_npu", id=(start + ts) * 1000, pid=python, tid=500, ts=at(asked), cat="async_npu")
+        event(ph="f", bp="e", name="torch_to_npu", id=(start + ts) * 1000, pid=pid, tid=tid, ts=at(ts), cat="async_npu")
+
+    named("process_name", cann, 0, "CANN")
+    for name, tid, ts, dur, connection in (("Node@launch", 501, 30, 5, 1), ("AscendCL@aclrtSynchronizeStream", 500, 150, 50, 90),
+                                           ("Node@launch", 501, 350, 5, 2), ("Runtime@KernelLaunch", 501, 351, 3, 2), ("Node@launch", 501, 360, 4, 3),
+                                           ("AscendCL@aclrtMemcpyAsync", 501, 365, 3, 4), ("Communication@hcom_allReduce_", 501, 370, 3, 5)):
+        span(cann, tid, name, ts, dur, {"Thread Id": tid, "Mode": "launch", "level": "node", "id": "0", "item_id": "0", "connection_id": connection})
+    task(2, "aclnnMatmul_MatMulV2_MatMulV2", "AI_CORE", 40, 100, 1, 1)
+    task(2, "aclnnAdd_Add_Add", "AI_VECTOR_CORE", 360, 40, 2, 2)
+    task(2, "aclnnMatmul_MatMulV2_MatMulV2", "AI_CORE", 410, 200, 3, 3)
+    task(2, "EVENT_WAIT", "EVENT_WAIT_SQE", 610, 100, 4, 4294967295)
+    task(2, "MEMCPY_ASYNC", "SDMA_SQE", 720, 20, 5, 4)
+    task(9, "NOTIFY_WAIT", "NOTIFY_WAIT_SQE", 600, 10, 3, 4294967295)
+    task(9, "MEMCPY_ASYNC", "SDMA_SQE", 610, 30, 4, 5)
+    named("process_name", hardware, 0, "Ascend Hardware")
+    named("thread_name", hardware, 2, "Stream 2")
+    named("thread_name", hardware, 9, "Stream 9")
+    for name, kind, ts, dur, number in (("Notify Wait", "NOTIFY_WAIT", 600, 10, 3), ("Memcpy", "SDMA", 610, 30, 4)):
+        span(communication, 1, name, ts, dur, {"notify_id": "0", "duration estimated(us)": 0, "stream id": 9, "task id": number, "task type": kind,
+                                               "src rank": 0, "dst rank": 1, "transport type": "SDMA", "size(Byte)": 4000})
+    span(communication, 0, "hcom_allReduce__459_0_1", 600, 100, {"connection_id": 5, "model id": 4294967295, "data_type": "FP32", "alg_type": "MESH", "count": 1000})
+    named("process_name", communication, 0, "Communication")
+    named("thread_name", communication, 0, "Group 0 Communication")
+    named("thread_name", communication, 1, "Plane 0")
+    for tid, name, ts, dur in ((1, "Communication", 600, 100), (2, "Computing", 40, 100), (3, "Free", 140, 220)):
+        span(overlap, tid, name, ts, dur, {"analysis type": "x"})
+    named("process_name", overlap, 0, "Overlap Analysis")
+    for name, ts, dur in (("ProfilerStep#7", 0, 1000), ("PP:0F0", 10, 100), ("aten::matmul", 20, 10), ("aten::add", 40, 10), ("PP:0B0", 200, 100),
+                          ("aten::matmul", 210, 10), ("c10d::allreduce_", 250, 10), ("aten::copy_", 280, 10)):
+        span(python, 500, name, ts, dur, cat="cpu_op")
+    span(python, 500, "Enqueue@aclnnMatmul", 22, 2, {"correlation_id": 1}, cat="enqueue")
+    span(python, 501, "Dequeue@aclnnMatmul", 28, 9, {"correlation_id": 1}, cat="dequeue")
+    for asked, pid, tid, ts in ((20, hardware, 2, 40), (40, hardware, 2, 360), (210, hardware, 2, 410), (250, communication, 0, 600), (280, hardware, 2, 720)):
+        flow(asked, pid, tid, ts)
+    named("process_name", python, 0, "Python")
+    named("thread_name", python, 500, "Thread 500")
+    with open(os.path.join(HERE, "ascend_rank0.json"), "w") as out:
+        out.write("[" + ",\n".join(lines) + ",")
+
+
 def zero_bubble():
     """Two ranks of ZBV, two chunks each: letters of the zero-bubble repository."""
     lists = {0: "F0.0.0 F1.0.0 F0.1.0 B0.1.0 F1.1.0 W0.1.0 B1.1.0 B0.0.0 W0.0.0 W1.1.0 B1.0.0 W1.0.0".split(),
@@ -262,6 +326,7 @@ for index in range(2):
     write(f"gpu_rank{(4, 6)[index]}.json", gpu_rank(index))
 write("old_rank0.json", old_format(), compact=True)
 write("chrome.json", chrome())
+ascend()
 for index, trace in enumerate(zero_bubble()):
     write(f"zbv_rank{index}.json", trace, compact=True)
 nsight()

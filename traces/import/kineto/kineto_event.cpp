@@ -1,5 +1,7 @@
 #include "traces/import/kineto/kineto_event.h"
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <cstring>
@@ -75,70 +77,84 @@ void readSizes(od::value value, std::array<std::int64_t, 3>& to)
     }
 }
 
-void readArg(const char* key, od::value value, KinetoArgs& args)
+// Arguments by their names, which `is` compares with what the event has. first: the name's first character.
+template <typename Is>
+std::int64_t* numberNamed(char first, const Is& is, KinetoArgs& args)
+{
+    switch (first) {
+    case 'c':
+        if (is("correlation") || is("correlation_id") || is("connection_id")) return &args.correlation;
+        return is("count") ? &args.count : nullptr;
+    case 'E': return is("External id") ? &args.external : nullptr;
+    case 'e': return is("external id") ? &args.external : nullptr;
+    case 's':
+        if (is("stream") || is("stream id")) return &args.stream;
+        if (is("size(Byte)")) return &args.copied;
+        return is("step") || is("step_num") ? &args.step : nullptr;
+    case 'S':
+        if (is("Src Rank")) return &args.sourceRank;
+        if (is("Stream Id")) return &args.stream;
+        return is("Seq") ? &args.sequence : nullptr;
+    case 'D':
+        if (is("Dst Rank")) return &args.targetRank;
+        if (is("Device Type")) return &args.deviceType;
+        return is("Device Id") ? &args.deviceId : nullptr;
+    case 'b': return is("bytes") ? &args.copied : nullptr;
+    case 'I': return is("In msg nelems") ? &args.elementsIn : nullptr;
+    case 'O': return is("Out msg nelems") ? &args.elementsOut : nullptr;
+    case 'B': return is("Bytes") ? &args.bytes : nullptr;
+    case 'T':
+        if (is("Total Allocated")) return &args.total;
+        return is("Task Id") ? &args.task : nullptr;
+    case 't': return is("task id") ? &args.task : nullptr;
+    case 'P': return is("Physic Stream Id") ? &args.stream : nullptr;
+    default: return nullptr;
+    }
+}
+
+template <typename Is>
+std::string_view* textNamed(char first, const Is& is, KinetoArgs& args)
+{
+    switch (first) {
+    case 'c': return is("category") ? &args.category : nullptr;
+    case 'n': return is("name") ? &args.name : nullptr;
+    case 'd': return is("dtype") || is("data_type") ? &args.elementType : nullptr;
+    case 'T': return is("Task Type") ? &args.taskType : nullptr;
+    case 'a': return is("alg_type") ? &args.algorithm : nullptr;
+    case 'P':
+        if (is("Process Group Name")) return &args.group;
+        return is("Process Group Description") ? &args.groupPurpose : nullptr;
+    case 'C': return is("Collective name") ? &args.collective : nullptr;
+    default: return nullptr;
+    }
+}
+
+// Those that are neither.
+constexpr std::array<std::string_view, 10> otherArgs{
+    "notify_id", "duration estimated(us)", "Transport Type", "block", "grid", "Input Dims", "Input dims",
+    "Addr",      "Process Group Ranks",    "Concrete Inputs"};
+
+void readOther(const char* key, od::value value, KinetoArgs& args)
 {
     switch (*key) {
-    case 'c':
-        if (isKey(key, "correlation") || isKey(key, "correlation_id"))
-            readNumber(value, args.correlation);
-        else if (isKey(key, "category"))
-            args.category = textOf(value);
-        break;
-    case 'E':
-        if (isKey(key, "External id")) readNumber(value, args.external);
-        break;
-    case 'e':
-        if (isKey(key, "external id")) readNumber(value, args.external);
-        break;
-    case 's':
-        if (isKey(key, "stream"))
-            readNumber(value, args.stream);
-        else if (isKey(key, "step") || isKey(key, "step_num"))
-            readNumber(value, args.step);
-        break;
     case 'n':
-        if (isKey(key, "name")) args.name = textOf(value);
+        if (isKey(key, "notify_id")) args.ofPlane = true;
         break;
-    case 'S':
-        if (isKey(key, "Src Rank"))
-            readNumber(value, args.sourceRank);
-        else if (isKey(key, "Seq"))
-            readNumber(value, args.sequence);
+    case 'd':
+        if (isKey(key, "duration estimated(us)")) args.ofPlane = true;
         break;
-    case 'D':
-        if (isKey(key, "Dst Rank"))
-            readNumber(value, args.targetRank);
-        else if (isKey(key, "Device Type"))
-            readNumber(value, args.deviceType);
-        else if (isKey(key, "Device Id"))
-            readNumber(value, args.deviceId);
+    case 'T':
+        if (isKey(key, "Transport Type")) args.ofPlane = true;
         break;
     case 'b':
-        if (isKey(key, "bytes"))
-            readNumber(value, args.copied);
-        else if (isKey(key, "block"))
-            readSizes(value, args.block);
+        if (isKey(key, "block")) readSizes(value, args.block);
         break;
     case 'g':
         if (isKey(key, "grid")) readSizes(value, args.grid);
         break;
-    case 'd':
-        if (isKey(key, "dtype")) args.elementType = textOf(value);
-        break;
     case 'I':
-        if (isKey(key, "In msg nelems"))
-            readNumber(value, args.elementsIn);
-        else if ((isKey(key, "Input Dims") || isKey(key, "Input dims")) && value.type() == od::json_type::array)
+        if ((isKey(key, "Input Dims") || isKey(key, "Input dims")) && value.type() == od::json_type::array)
             args.inputs = value.get_array().value().raw_json().value();
-        break;
-    case 'O':
-        if (isKey(key, "Out msg nelems")) readNumber(value, args.elementsOut);
-        break;
-    case 'B':
-        if (isKey(key, "Bytes")) readNumber(value, args.bytes);
-        break;
-    case 'T':
-        if (isKey(key, "Total Allocated")) readNumber(value, args.total);
         break;
     case 'A':
         if (isKey(key, "Addr")) {
@@ -147,21 +163,14 @@ void readArg(const char* key, od::value value, KinetoArgs& args)
         }
         break;
     case 'P':
-        if (isKey(key, "Process Group Name"))
-            args.group = textOf(value);
-        else if (isKey(key, "Process Group Description"))
-            args.groupPurpose = textOf(value);
-        else if (isKey(key, "Process Group Ranks")) {
-            if (value.type() == od::json_type::string)
-                args.groupRanks = textOf(value);
-            else if (value.type() == od::json_type::array)
-                args.groupRanks = value.get_array().value().raw_json().value();
-        }
+        if (!isKey(key, "Process Group Ranks")) break;
+        if (value.type() == od::json_type::string)
+            args.groupRanks = textOf(value);
+        else if (value.type() == od::json_type::array)
+            args.groupRanks = value.get_array().value().raw_json().value();
         break;
     case 'C':
-        if (isKey(key, "Collective name")) {
-            args.collective = textOf(value);
-        } else if (isKey(key, "Concrete Inputs") && value.type() == od::json_type::array) {
+        if (isKey(key, "Concrete Inputs") && value.type() == od::json_type::array) {
             std::size_t at = 0;
             for (auto input : value.get_array()) {
                 if (at == 2) readNumber(input.value(), args.peer);
@@ -172,6 +181,17 @@ void readArg(const char* key, od::value value, KinetoArgs& args)
         break;
     default: break;
     }
+}
+
+void readArg(const char* key, od::value value, KinetoArgs& args)
+{
+    const auto is = [key](const auto& name) { return isKey(key, name); };
+    if (std::int64_t* const number = numberNamed(*key, is, args))
+        readNumber(value, *number);
+    else if (std::string_view* const text = textNamed(*key, is, args))
+        *text = textOf(value);
+    else
+        readOther(key, value, args);
 }
 
 bool readArgs(od::object args, KinetoArgs& to)
@@ -269,6 +289,28 @@ bool readObject(od::object object, KinetoEvent& event, KinetoEventParser::WantAr
 }
 
 } // namespace
+
+std::int64_t* numberArg(std::string_view name, KinetoArgs& args)
+{
+    return name.empty() ? nullptr
+                        : numberNamed(
+                              name.front(), [name](std::string_view one) { return one == name; }, args);
+}
+
+std::string_view* textArg(std::string_view name, KinetoArgs& args)
+{
+    return name.empty() ? nullptr
+                        : textNamed(
+                              name.front(), [name](std::string_view one) { return one == name; }, args);
+}
+
+bool KinetoEventParser::reads(std::string_view name)
+{
+    static KinetoArgs none; // nothing is written to it
+    if (numberArg(name, none) != nullptr || textArg(name, none) != nullptr) return true;
+    const auto& others = otherArgs;
+    return std::find(others.begin(), others.end(), name) != others.end();
+}
 
 std::optional<std::int64_t> wholeNumberOf(std::string_view token)
 {

@@ -34,6 +34,11 @@ struct KinetoArgs {
     std::int64_t elementsOut = -1;
     std::array<std::int64_t, 3> grid{}; // of a kernel's launch; 0: unknown
     std::array<std::int64_t, 3> block{};
+    std::int64_t task = -1;       // of a stream of an NPU
+    std::int64_t count = -1;      // elements of its collective
+    bool ofPlane = false;         // it is a piece of one
+    std::string_view taskType;    // "AI_CORE"
+    std::string_view algorithm;   // of its collective
     std::string_view inputs;      // "Input Dims" as in the file: "[[64, 512], [512]]"
     std::string_view elementType; // "BFloat16"
     std::string_view collective;  // as in the file, unescaped
@@ -43,6 +48,12 @@ struct KinetoArgs {
     std::string_view name;     // of metadata
     std::string_view category; // of memory, in traces written here
     std::string_view object;   // the whole text of args
+};
+
+// A process's thread and its stream of that name as numbers of ForeignRank::threads, once they are known.
+struct KinetoPlace {
+    static constexpr std::uint32_t unknown = 0xffffffffu;
+    std::array<std::uint32_t, 2> numbers{unknown, unknown};
 };
 
 // Texts point into the event or the parser: valid until the next parse.
@@ -56,6 +67,12 @@ struct KinetoEvent {
     std::optional<Nanos> time;
     std::optional<Nanos> duration;
     bool repaired = false; // the name is a path whose backslashes were not escaped
+    // What a reader knows of name, category and place besides: ids of ForeignRank::names, the place of earlier events.
+    static constexpr std::uint32_t unknown = 0xffffffffu;
+    std::uint32_t nameId = unknown;
+    std::uint32_t categoryId = unknown;
+    KinetoPlace* place = nullptr;
+    std::optional<double> value; // of a counter with one series, named by the category; else args.object has them
     KinetoArgs args;
 };
 
@@ -70,6 +87,7 @@ public:
     bool parse(std::string_view text, KinetoEvent& event, WantArgs wantArgs);
     // The members of an event's `args`, likewise.
     bool parseArgs(std::string_view object, KinetoArgs& args);
+    static bool reads(std::string_view name); // whether an argument of this name is used
     // Every object of a JSON array in turn; returns how many were parsed and accepted. Stops at the first that is not,
     // or if `take` returns false.
     std::size_t parseAll(std::string_view array, KinetoEvent& event, WantArgs wantArgs,
@@ -79,6 +97,10 @@ private:
     struct State;
     std::unique_ptr<State> m_state;
 };
+
+// The argument of this name that is a number, or a text; null: there is none.
+std::int64_t* numberArg(std::string_view name, KinetoArgs& args);
+std::string_view* textArg(std::string_view name, KinetoArgs& args);
 
 // "1694128201435418", "4331969872415.343", "1.5e3" microseconds, without rounding if there are at most three decimals.
 // Empty: not a number, or not a possible time.

@@ -41,7 +41,7 @@ public:
         findOwners();
         for (std::uint32_t i = 0; i < rank.device.size(); ++i) {
             const DeviceSpan& span = rank.device[i];
-            if (hasLaunch(span)) continue;
+            if (span.launchedFrom != noThread || hasLaunch(span)) continue;
             m_alone.push_back(i);
             if (external[i] > 0)
                 m_wanted.try_emplace(external[i]);

@@ -1,6 +1,7 @@
 #include "traces/import/kineto/process_ranks.h"
 
 #include <algorithm>
+#include <cctype>
 #include <functional>
 #include <limits>
 #include <optional>
@@ -118,12 +119,16 @@ private:
             DeviceSpan span = m_whole.device[i];
             const std::size_t to = m_ofWork(i);
             static_cast<ForeignSpan&>(span) = moved(span, to);
+            if (span.launchedFrom != noThread) span.launchedFrom = threadIn(to, span.launchedFrom);
             m_places[i] = {to, m_out[to].device.size()};
             m_out[to].device.push_back(span);
         }
         for (const auto& [work, bytes] : m_whole.copyBytes)
             m_out[m_places[work].first].copyBytes.emplace_back(static_cast<std::uint32_t>(m_places[work].second),
                                                                bytes);
+        for (const auto& [work, time] : m_whole.laterCalls)
+            m_out[m_places[work].first].laterCalls.emplace_back(static_cast<std::uint32_t>(m_places[work].second),
+                                                                time);
     }
 
     void messages()
@@ -346,7 +351,10 @@ std::string_view processTag(std::string_view process)
 {
     std::size_t begin = process.size();
     while (begin > 0 && isDigit(process[begin - 1])) --begin;
-    return begin == process.size() || begin == 1 ? std::string_view() : process.substr(0, begin);
+    const std::string_view tag = process.substr(0, begin);
+    const bool word =
+        std::any_of(tag.begin(), tag.end(), [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; });
+    return begin == process.size() || begin == 1 || !word ? std::string_view() : tag; // "3_0" is of an NPU
 }
 
 std::vector<ForeignRank> ranksOfKineto(const TraceThreads& threads,

@@ -14,6 +14,7 @@
 #include "schedules/base/text.h"
 #include "traces/analysis/device_idle.h"
 #include "traces/analysis/kernels.h"
+#include "traces/import/kineto/ascend_devices.h"
 #include "traces/import/kineto/kineto_job.h"
 #include "traces/import/kineto/kineto_launches.h"
 #include "traces/import/kineto/own_events.h"
@@ -45,24 +46,27 @@ Category categoryOf(std::string_view text)
     if (name == "user_annotation") return Category::Annotation;
     if (name == "gpu_user_annotation") return Category::DeviceAnnotation;
     if (name == "cpu_op" || name == "operator") return Category::HostOp;
-    if (name == "kernel" || name == "concurrent_kernel") return Category::Kernel;
+    if (name == "kernel" || name == "concurrent_kernel" || name == "mtia_ccp_events") return Category::Kernel;
     if (name.ends_with("memcpy") || name.ends_with("memset")) return Category::Copy;
-    if (name.ends_with("runtime") || name.ends_with("driver")) return Category::Launch;
+    if (name.ends_with("runtime") || name.ends_with("driver") || name == "hpu_op") return Category::Launch;
     for (const std::string_view other : std::to_array<std::string_view>(
              {"python_function", "overhead", "cuda_sync", "cuda_event", "trace", "cpu_instant_event",
               "external_correlation", "ac2g", "fwdbwd", "async", "collective_comm", "hardware_counters",
-              "async_cpu_to_gpu", "forward_backward"}))
+              "async_cpu_to_gpu", "forward_backward", "xpu_sync", "mtia_insight", "enqueue", "dequeue"}))
         if (name == other) return Category::LeftOut;
     return Category::Unknown;
 }
 
-// Bytes of an element by PyTorch's name of its type; 0: another type.
+// Bytes of an element by the name that PyTorch or Ascend's libraries have for its type; 0: another type.
 std::int64_t elementBytes(std::string_view type)
 {
     constexpr std::pair<std::string_view, std::int64_t> sizes[] = {
-        {"Float", 4},         {"Half", 2},        {"BFloat16", 2},     {"Double", 8},        {"Long", 8},
-        {"Int", 4},           {"Short", 2},       {"Char", 1},         {"Byte", 1},          {"Bool", 1},
-        {"Float8_e4m3fn", 1}, {"Float8_e5m2", 1}, {"ComplexFloat", 8}, {"ComplexDouble", 16}};
+        {"Float", 4},         {"Half", 2},        {"BFloat16", 2},     {"Double", 8},         {"Long", 8},
+        {"Int", 4},           {"Short", 2},       {"Char", 1},         {"Byte", 1},           {"Bool", 1},
+        {"Float8_e4m3fn", 1}, {"Float8_e5m2", 1}, {"ComplexFloat", 8}, {"ComplexDouble", 16}, {"FP32", 4},
+        {"FP16", 2},          {"BFP16", 2},       {"FP64", 8},         {"INT8", 1},           {"UINT8", 1},
+        {"INT16", 2},         {"UINT16", 2},      {"INT32", 4},        {"UINT32", 4},         {"INT64", 8},
+        {"UINT64", 8}};
     for (const auto& [name, size] : sizes)
         if (type == name) return size;
     return 0;
@@ -150,6 +154,7 @@ public:
 
     Result<ForeignFile> finish(ByteSource* again) override
     {
+        m_ascend.finish(m_threads, m_rank, m_external);
         joinHostMessages();
         forgetSharedIds();
         nameByInputs();
@@ -160,7 +165,29 @@ public:
     }
 
 private:
-    std::uint32_t threadOf(bool device) { return m_threads.of(m_event.pid, m_event.tid, device, m_rank); }
+    std::uint32_t threadOf(bool device)
+    {
+        if (m_event.place == nullptr) return m_threads.of(m_event.pid, m_event.tid, device, m_rank);
+        std::uint32_t& number = m_event.place->numbers[device ? 1 : 0];
+        if (number == KinetoPlace::unknown) number = m_threads.of(m_event.pid, m_event.tid, device, m_rank);
+        return number;
+    }
+    std::uint32_t nameOf()
+    {
+        return m_event.nameId != KinetoEvent::unknown ? m_event.nameId : m_rank.names.idOf(m_event.name);
+    }
+    // With the shape of its launch; a job launches the same kernels again and again.
+    std::uint32_t nameOfKernel()
+    {
+        const auto& [gridX, gridY, gridZ] = m_event.args.grid;
+        const std::uint32_t name = nameOf();
+        if (gridX <= 0) return name;
+        Shaped& known = m_shaped[(name * 31 + static_cast<std::size_t>(gridX + gridY + gridZ)) % m_shaped.size()];
+        if (known.name != name || known.grid != m_event.args.grid || known.block != m_event.args.block)
+            known = {name, m_event.args.grid, m_event.args.block,
+                     m_rank.names.shaped(name, launchShape(m_event.args.grid, m_event.args.block))};
+        return known.shaped;
+    }
 
     bool takeAsPhase()
     {
@@ -179,7 +206,11 @@ private:
         case 'M': return takeName();
         case 's':
         case 't':
-        case 'f': ++m_flows; return true;
+        case 'f':
+            ++m_flows;
+            if (m_event.category == "async_npu" && m_event.time)
+                m_ascend.addFlow(m_event.phase, m_event.id, threadOf(m_event.phase == 'f'), *m_event.time);
+            return true;
         case 0:
             if (!m_event.name.empty() || m_event.time) ++m_rank.leftOut["events without a phase"]; // XLA ends with {}
             return true;
@@ -187,7 +218,26 @@ private:
         }
     }
 
+    // A call that waits, or that launches a graph.
+    bool isKeptCall()
+    {
+        const auto isKept = [this] { return isSynchronisingCall(m_event.name) || isGraphLaunch(m_event.name); };
+        const std::uint32_t id = m_event.nameId;
+        if (id == KinetoEvent::unknown) return isKept();
+        if (id >= m_keptCalls.size()) m_keptCalls.resize(id + 1, -1);
+        if (m_keptCalls[id] < 0) m_keptCalls[id] = isKept() ? 1 : 0;
+        return m_keptCalls[id] == 1;
+    }
+
     // A trace has few, in turn.
+    Category knownCategory()
+    {
+        const std::uint32_t id = m_event.categoryId;
+        if (id == KinetoEvent::unknown || id > mostCategoryIds) return knownCategory(m_event.category);
+        if (id >= m_byId.size()) m_byId.resize(id + 1, -1);
+        if (m_byId[id] < 0) m_byId[id] = static_cast<std::int8_t>(categoryOf(m_event.category));
+        return static_cast<Category>(m_byId[id]);
+    }
     Category knownCategory(std::string_view text)
     {
         for (const auto& [name, category] : m_categories)
@@ -199,9 +249,39 @@ private:
 
     bool takeSpan(Nanos start, Nanos duration)
     {
+        if (m_event.category.empty())
+            if (const AscendPart part = AscendDevices::partOf(m_event); part != AscendPart::None)
+                return takeAscend(part, start, duration);
         const Category category = m_event.category.empty()                          ? ofProcess()
                                   : m_own && m_event.category == toText(Lane::Copy) ? Category::Copy
-                                                                                    : knownCategory(m_event.category);
+                                                                                    : knownCategory();
+        return takeAs(category, start, duration);
+    }
+
+    // Of an NPU, whose events have no categories.
+    bool takeAscend(AscendPart part, Nanos start, Nanos duration)
+    {
+        const KinetoArgs& args = m_event.args;
+        switch (part) {
+        case AscendPart::Collective: m_ascend.nameCollective(m_event); return takeAs(Category::Kernel, start, duration);
+        case AscendPart::Kernel: return takeAs(Category::Kernel, start, duration);
+        case AscendPart::Call: return takeAs(Category::Launch, start, duration);
+        case AscendPart::Copy: {
+            const ForeignSpan span{start, start + duration, m_rank.names.idOf(m_event.name), threadOf(true)};
+            m_ascend.addCopy({span, idOf(args.correlation), true, false}, args.stream, args.task, args.copied);
+            break;
+        }
+        case AscendPart::Piece:
+            m_ascend.addPiece(args.stream, args.task, start);
+            ++m_rank.leftOut["pieces of collectives"];
+            break;
+        default: ++m_rank.leftOut["waits and signals of streams"];
+        }
+        return true;
+    }
+
+    bool takeAs(Category category, Nanos start, Nanos duration)
+    {
         m_kineto =
             m_kineto || category == Category::HostOp || category == Category::Kernel || category == Category::Launch;
         ForeignSpan span{start, start + duration, 0, 0};
@@ -210,9 +290,7 @@ private:
         switch (category) {
         case Category::Kernel:
         case Category::Copy: {
-            span.name = category == Category::Kernel
-                            ? m_rank.names.idOf(m_event.name, launchShape(args.grid, args.block))
-                            : m_rank.names.idOf(m_event.name);
+            span.name = category == Category::Kernel ? nameOfKernel() : nameOf();
             span.thread = threadOf(true);
             DeviceSpan work{span, idOf(args.correlation), category == Category::Copy, false};
             if (category == Category::Kernel) takeCollective(work);
@@ -223,8 +301,7 @@ private:
             break;
         }
         case Category::Launch:
-            if (isSynchronisingCall(m_event.name) || isGraphLaunch(m_event.name))
-                m_rank.hostOps.push_back({start, start + duration, m_rank.names.idOf(m_event.name), threadOf(false)});
+            if (isKeptCall()) m_rank.hostOps.push_back({start, start + duration, nameOf(), threadOf(false)});
             if (const std::int64_t correlation = idOf(args.correlation); correlation >= 0)
                 m_rank.launches.push_back({correlation, start, threadOf(false)});
             else
@@ -238,7 +315,7 @@ private:
                 takeHostMessage(span);
             else if (isRecord(m_event.name))
                 takeRecord(span);
-            if (const std::uint32_t name = m_rank.names.idOf(m_event.name); isLabel(name)) {
+            if (const std::uint32_t name = nameOf(); isLabel(name)) {
                 // In 2021 user ranges were ordinary operators.
                 m_rank.annotations.push_back({span.start, span.end, name, threadOf(false)});
             } else if (m_options.hostOps) {
@@ -248,7 +325,7 @@ private:
             }
             break;
         case Category::DeviceAnnotation:
-            span.name = m_rank.names.idOf(m_xla.seen() ? profilerStep(m_event.name) : m_event.name);
+            span.name = m_xla.seen() ? m_rank.names.idOf(profilerStep(m_event.name)) : nameOf();
             span.thread = threadOf(true);
             m_rank.deviceAnnotations.push_back(span);
             break;
@@ -259,7 +336,7 @@ private:
             break;
         case Category::Annotation:
         case Category::Unknown:
-            span.name = m_rank.names.idOf(m_event.name);
+            span.name = nameOf();
             span.thread = threadOf(false);
             m_rank.annotations.push_back(span);
             if (m_threads.nameDevices()) takeHostOfXla(m_event, span, idOf(m_event.args.correlation), m_rank);
@@ -393,23 +470,30 @@ private:
     bool takeCounter()
     {
         if (!m_event.time) return false;
+        if (m_event.value) {
+            addSample(m_event.category, *m_event.value);
+            return true;
+        }
         const json values = readForeignJson(m_event.args.object);
         if (!values.is_object()) return false;
-        for (const auto& [series, value] : values.items()) {
-            if (!value.is_number()) continue;
-            const bool own = !m_rank.run.empty(); // one series, named as its unit
-            std::string name =
-                own || series.empty() ? std::string(m_event.name) : fmt::format("{} {}", m_event.name, series);
-            const auto [entry, added] =
-                m_counters.try_emplace(own ? fmt::format("{} {}", m_event.pid, name) : name, m_rank.counters.size());
-            if (added)
-                m_rank.counters.push_back({std::move(name),
-                                           {},
-                                           own && series != "value" ? series : std::string(),
-                                           own ? std::string(m_event.pid) : std::string()});
-            m_rank.counters[entry->second].samples.push_back({*m_event.time, value.get<double>()});
-        }
+        for (const auto& [series, value] : values.items())
+            if (value.is_number()) addSample(series, value.get<double>());
         return true;
+    }
+
+    void addSample(std::string_view series, double value)
+    {
+        const bool own = !m_rank.run.empty(); // one series, named as its unit
+        std::string name =
+            own || series.empty() ? std::string(m_event.name) : fmt::format("{} {}", m_event.name, series);
+        const auto [entry, added] =
+            m_counters.try_emplace(own ? fmt::format("{} {}", m_event.pid, name) : name, m_rank.counters.size());
+        if (added)
+            m_rank.counters.push_back({std::move(name),
+                                       {},
+                                       own && series != "value" ? std::string(series) : std::string(),
+                                       own ? std::string(m_event.pid) : std::string()});
+        m_rank.counters[entry->second].samples.push_back({*m_event.time, value});
     }
 
     bool takeInstant()
@@ -587,9 +671,19 @@ private:
     bool m_ownLate = false;
     OwnEvents m_ownEvents;
     std::vector<std::pair<std::string, Category>> m_categories; // the first few of the file
-    std::int64_t m_flows = 0, m_operators = 0;                  // left out
+    static constexpr std::uint32_t mostCategoryIds = 1 << 20;
+    std::vector<std::int8_t> m_byId;      // categories by KinetoEvent::categoryId; −1: not known yet
+    std::vector<std::int8_t> m_keptCalls; // likewise, by KinetoEvent::nameId
+    struct Shaped {
+        std::uint32_t name = KinetoEvent::unknown;
+        std::array<std::int64_t, 3> grid{}, block{};
+        std::uint32_t shaped = 0;
+    };
+    std::array<Shaped, 256> m_shaped;          // names of kernels with their shapes that were seen last
+    std::int64_t m_flows = 0, m_operators = 0; // left out
     TraceThreads m_threads;
     XlaDevices m_xla{m_threads};
+    AscendDevices m_ascend;
     std::map<std::string, GroupsOfTag, std::less<>> m_groupsOfTag;
     std::map<std::string, std::size_t, std::less<>> m_tags;       // of processes, numbered from 1 (idOf())
     std::string m_tagged;                                         // the process that had an id last

@@ -53,6 +53,7 @@ std::uint32_t TraceThreads::of(std::string_view process, std::string_view thread
         rank.threads.push_back({fmt::format("{} {}", device ? "stream" : "thread", thread), device,
                                 gpu && *gpu >= 0 && *gpu < 1'000'000 ? static_cast<int>(*gpu) : -1});
         m_processes.emplace_back(process);
+        m_threads.emplace_back(thread);
     }
     last = {true, std::string(process), std::string(thread), entry->second};
     return last.number;

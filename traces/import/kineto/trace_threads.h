@@ -37,12 +37,14 @@ public:
     // others have one belongs to the first rank. Counters, counts and notes are the first one's.
     std::vector<ForeignRank> byProcess(ForeignRank rank) const;
     const std::vector<std::string>& processes() const { return m_processes; } // by thread
+    const std::vector<std::string>& threads() const { return m_threads; }     // what the trace calls it, likewise
 
 private:
     std::string laneOf(const std::string& process, const std::string& threadName, const std::string& otherwise) const;
 
     std::unordered_map<std::string, std::uint32_t> m_numbers; // by process, thread and whether it is a stream
     std::vector<std::string> m_processes;                     // by number
+    std::vector<std::string> m_threads;                       // likewise
     std::map<std::string, std::string> m_processNames;
     std::map<std::string, std::string> m_threadNames;
     bool m_devices = false; // some process is "/device:…"

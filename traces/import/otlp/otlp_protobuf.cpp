@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include <fmt/format.h>
-#include <protozero/pbf_message.hpp>
 
 #include "traces/import/otlp/otlp_fields.h"
 #include "traces/import/perfetto/packets.h"
@@ -16,28 +15,25 @@ namespace {
 
 std::string textIn(std::string_view bytes) // "": a list or an object
 {
-    protozero::pbf_message<otlp::AnyValue> value(bytes.data(), bytes.size());
+    Fields<otlp::AnyValue> value(bytes.data(), bytes.size());
     while (value.next()) {
-        if (value.tag() == otlp::AnyValue::text && isBytes(value)) return value.get_string();
-        if (value.tag() == otlp::AnyValue::boolean && isNumber(value)) return value.get_bool() ? "true" : "false";
-        if (value.tag() == otlp::AnyValue::whole && isNumber(value)) return std::to_string(value.get_int64());
-        if (value.tag() == otlp::AnyValue::number && isDouble(value)) return fmt::format("{}", value.get_double());
-        value.skip();
+        if (value.tag() == otlp::AnyValue::text && value.isBytes()) return std::string(value.bytes());
+        if (value.tag() == otlp::AnyValue::boolean && value.isNumber()) return value.number() != 0 ? "true" : "false";
+        if (value.tag() == otlp::AnyValue::whole && value.isNumber()) return std::to_string(value.whole());
+        if (value.tag() == otlp::AnyValue::number && value.isDouble()) return fmt::format("{}", value.real());
     }
     return {};
 }
 
 void addAttribute(std::string_view bytes, OtlpAttributes& to)
 {
-    protozero::pbf_message<otlp::KeyValue> pair(bytes.data(), bytes.size());
+    Fields<otlp::KeyValue> pair(bytes.data(), bytes.size());
     std::string key, value;
     while (pair.next())
-        if (pair.tag() == otlp::KeyValue::key && isBytes(pair))
-            key = pair.get_string();
-        else if (pair.tag() == otlp::KeyValue::value && isBytes(pair))
-            value = textIn(viewOf(pair));
-        else
-            pair.skip();
+        if (pair.tag() == otlp::KeyValue::key && pair.isBytes())
+            key = std::string(pair.bytes());
+        else if (pair.tag() == otlp::KeyValue::value && pair.isBytes())
+            value = textIn(pair.bytes());
     if (!key.empty() && !value.empty()) to.emplace_back(std::move(key), std::move(value));
 }
 
@@ -52,21 +48,30 @@ std::string digitsOf(std::string_view id)
 void takeSpan(std::string_view bytes, int resource, OtlpSpans& to)
 {
     OtlpSpan out;
-    protozero::pbf_message<otlp::Span> span(bytes.data(), bytes.size());
+    Fields<otlp::Span> span(bytes.data(), bytes.size());
     while (span.next()) {
-        const bool text = isBytes(span), fixed = isDouble(span);
+        const bool text = span.isBytes(), fixed = span.isDouble();
         switch (span.tag()) {
-        case otlp::Span::traceId: text ? void(out.traceId = digitsOf(viewOf(span))) : span.skip(); break;
-        case otlp::Span::spanId: text ? void(out.spanId = digitsOf(viewOf(span))) : span.skip(); break;
-        case otlp::Span::name: text ? void(out.name = span.get_string()) : span.skip(); break;
-        case otlp::Span::start: fixed ? void(out.start = span.get_fixed64()) : span.skip(); break;
-        case otlp::Span::end: fixed ? void(out.end = span.get_fixed64()) : span.skip(); break;
-        case otlp::Span::attribute: text ? addAttribute(viewOf(span), out.attributes) : span.skip(); break;
-        case otlp::Span::event:
-            out.events += text ? 1 : 0;
-            span.skip();
+        case otlp::Span::traceId:
+            if (text) out.traceId = digitsOf(span.bytes());
             break;
-        default: span.skip();
+        case otlp::Span::spanId:
+            if (text) out.spanId = digitsOf(span.bytes());
+            break;
+        case otlp::Span::name:
+            if (text) out.name = std::string(span.bytes());
+            break;
+        case otlp::Span::start:
+            if (fixed) out.start = span.number();
+            break;
+        case otlp::Span::end:
+            if (fixed) out.end = span.number();
+            break;
+        case otlp::Span::attribute:
+            if (text) addAttribute(span.bytes(), out.attributes);
+            break;
+        case otlp::Span::event: out.events += text ? 1 : 0; break;
+        default: break;
         }
     }
     to.add(resource, out);
@@ -76,27 +81,19 @@ void takeResourceSpans(std::string_view bytes, OtlpSpans& to)
 {
     const int resource = to.addResource();
     OtlpAttributes attributes;
-    protozero::pbf_message<otlp::ResourceSpans> all(bytes.data(), bytes.size());
+    Fields<otlp::ResourceSpans> all(bytes.data(), bytes.size());
     try {
         while (all.next()) {
-            if (all.tag() == otlp::ResourceSpans::resource && isBytes(all)) {
-                protozero::pbf_message<otlp::Resource> of(all.get_message());
+            if (all.tag() == otlp::ResourceSpans::resource && all.isBytes()) {
+                Fields<otlp::Resource> of(all.bytes());
                 while (of.next())
-                    if (of.tag() == otlp::Resource::attribute && isBytes(of))
-                        addAttribute(viewOf(of), attributes);
-                    else
-                        of.skip();
+                    if (of.tag() == otlp::Resource::attribute && of.isBytes()) addAttribute(of.bytes(), attributes);
             } else if ((all.tag() == otlp::ResourceSpans::scopeSpans ||
                         all.tag() == otlp::ResourceSpans::librarySpans) &&
-                       isBytes(all)) {
-                protozero::pbf_message<otlp::ScopeSpans> scope(all.get_message());
+                       all.isBytes()) {
+                Fields<otlp::ScopeSpans> scope(all.bytes());
                 while (scope.next())
-                    if (scope.tag() == otlp::ScopeSpans::span && isBytes(scope))
-                        takeSpan(viewOf(scope), resource, to);
-                    else
-                        scope.skip();
-            } else {
-                all.skip();
+                    if (scope.tag() == otlp::ScopeSpans::span && scope.isBytes()) takeSpan(scope.bytes(), resource, to);
             }
         }
     } catch (const protozero::exception&) {

@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <protozero/pbf_message.hpp>
 
 #include "traces/export/chrome_json.h"
 #include "traces/export/perfetto_fields.h"
@@ -44,15 +43,13 @@ void appendNumber(Number value, std::string& to)
 // The annotation's name; "": it has none.
 std::string_view nameOfAnnotation(std::string_view annotation, const PerfettoSequence& sequence, const NameTable& texts)
 {
-    protozero::pbf_message<pf::Annotation> message(annotation.data(), annotation.size());
+    Fields<pf::Annotation> message(annotation.data(), annotation.size());
     std::string_view name;
     while (message.next())
-        if (message.tag() == pf::Annotation::nameIid && isNumber(message)) {
-            if (const auto id = sequence.noteName(message.get_uint64())) name = texts[*id];
-        } else if (message.tag() == pf::Annotation::name && isBytes(message)) {
-            name = viewOf(message);
-        } else {
-            message.skip();
+        if (message.tag() == pf::Annotation::nameIid && message.isNumber()) {
+            if (const auto id = sequence.noteName(message.number())) name = texts[*id];
+        } else if (message.tag() == pf::Annotation::name && message.isBytes()) {
+            name = message.bytes();
         }
     return name;
 }
@@ -61,7 +58,7 @@ std::string_view nameOfAnnotation(std::string_view annotation, const PerfettoSeq
 void appendValue(std::string_view annotation, std::string_view name, const PerfettoSequence& sequence,
                  const NameTable& texts, int depth, std::string& to)
 {
-    protozero::pbf_message<pf::Annotation> message(annotation.data(), annotation.size());
+    Fields<pf::Annotation> message(annotation.data(), annotation.size());
     const std::size_t begin = to.size();
     char close = 0; // of a list or an object
     const auto restart = [&] { to.resize(begin); };
@@ -70,29 +67,29 @@ void appendValue(std::string_view annotation, std::string_view name, const Perfe
         isListInText(name, value) ? void(to.append(value)) : appendText(value, to);
     };
     while (message.next()) {
-        const bool number = isNumber(message), bytes = isBytes(message);
+        const bool number = message.isNumber(), bytes = message.isBytes();
         const pf::Annotation tag = message.tag();
         if (tag == pf::Annotation::boolean && number) {
             restart();
-            to += message.get_bool() ? "true" : "false";
+            to += (message.number() != 0) ? "true" : "false";
         } else if ((tag == pf::Annotation::unsignedInt || tag == pf::Annotation::pointer) && number) {
             restart();
-            appendNumber(message.get_uint64(), to);
+            appendNumber(message.number(), to);
         } else if (tag == pf::Annotation::signedInt && number) {
             restart();
-            appendNumber(message.get_int64(), to);
-        } else if (tag == pf::Annotation::number && isDouble(message)) {
+            appendNumber(message.whole(), to);
+        } else if (tag == pf::Annotation::number && message.isDouble()) {
             restart();
-            const double value = message.get_double();
+            const double value = message.real();
             std::isfinite(value) ? appendNumber(value, to) : void(to += "null");
         } else if (tag == pf::Annotation::textIid && number) {
-            const auto id = sequence.noteText(message.get_uint64());
+            const auto id = sequence.noteText(message.number());
             text(id ? std::string_view(texts[*id]) : std::string_view());
         } else if (tag == pf::Annotation::text && bytes) {
-            text(viewOf(message));
+            text(message.bytes());
         } else if (tag == pf::Annotation::legacyJson && bytes) {
             restart();
-            const std::string_view json = viewOf(message);
+            const std::string_view json = message.bytes();
             to += nlohmann::json::accept(json) ? json : std::string_view("null");
         } else if ((tag == pf::Annotation::entries || tag == pf::Annotation::values) && bytes && depth < mostDepth) {
             const bool list = tag == pf::Annotation::values;
@@ -103,7 +100,7 @@ void appendValue(std::string_view annotation, std::string_view name, const Perfe
             } else {
                 to += ',';
             }
-            const std::string_view inner = viewOf(message);
+            const std::string_view inner = message.bytes();
             const std::string_view innerName = list ? std::string_view() : nameOfAnnotation(inner, sequence, texts);
             if (!list) {
                 appendText(innerName, to);
@@ -111,10 +108,8 @@ void appendValue(std::string_view annotation, std::string_view name, const Perfe
             }
             appendValue(inner, innerName, sequence, texts, depth + 1, to);
             continue;
-        } else {
-            message.skip();
+        } else
             continue;
-        }
         close = 0;
     }
     if (close != 0)
@@ -124,6 +119,28 @@ void appendValue(std::string_view annotation, std::string_view name, const Perfe
 }
 
 } // namespace
+
+WholeNote wholeNote(std::string_view annotation, const PerfettoSequence& sequence, const NameTable& texts)
+{
+    Fields<pf::Annotation> message(annotation.data(), annotation.size());
+    WholeNote note;
+    while (message.next()) switch (message.tag()) {
+        case pf::Annotation::nameIid:
+            if (!message.isNumber()) return {};
+            if (const auto id = sequence.noteName(message.number())) note.name = texts[*id];
+            break;
+        case pf::Annotation::name:
+            if (!message.isBytes()) return {};
+            note.name = message.bytes();
+            break;
+        case pf::Annotation::signedInt:
+        case pf::Annotation::unsignedInt:
+            if (message.isNumber()) note.value = message.whole();
+            break;
+        default: note.value.reset();
+        }
+    return note;
+}
 
 void addMember(std::string_view name, std::string_view value, std::string& json)
 {

@@ -1,6 +1,8 @@
 // DebugAnnotations as members of a JSON object, in which Kineto's arguments are read.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -13,6 +15,12 @@ namespace stagewright {
 // sizes of an operator's inputs, become lists. Throws protozero::exception where it is damaged.
 void addAnnotation(std::string_view annotation, const PerfettoSequence& sequence, const NameTable& texts,
                    std::string& json);
+// Its name and, where its value is one, its whole number; as above.
+struct WholeNote {
+    std::string_view name;
+    std::optional<std::int64_t> value;
+};
+WholeNote wholeNote(std::string_view annotation, const PerfettoSequence& sequence, const NameTable& texts);
 void addMember(std::string_view name, std::string_view value, std::string& json); // value: JSON
 
 } // namespace stagewright

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include <fmt/format.h>
-#include <protozero/pbf_reader.hpp>
 
 #include "traces/export/perfetto_fields.h"
 #include "traces/foreign/archive.h"
@@ -20,20 +19,31 @@ bool hasKnownFields(std::string_view packet)
 {
     bool known = false;
     try {
-        protozero::pbf_reader reader(packet.data(), packet.size());
-        while (reader.next()) {
-            if (reader.tag() > 4096) return false;
+        Fields<pf::Packet> fields(packet);
+        while (fields.next()) {
+            if (static_cast<std::uint32_t>(fields.tag()) > 4096) return false;
             for (const pf::Packet field :
                  {pf::Packet::clockSnapshot, pf::Packet::timestamp, pf::Packet::sequence, pf::Packet::trackDescriptor,
                   pf::Packet::compressed, pf::Packet::zstdCompressed, pf::Packet::trustedUser, pf::Packet::config,
                   pf::Packet::uuid})
-                known = known || reader.tag() == static_cast<protozero::pbf_tag_type>(field);
-            reader.skip();
+                known = known || fields.tag() == field;
         }
     } catch (const protozero::exception&) {
         return false;
     }
     return known;
+}
+
+// Whether the field of a compressed packet is its first, or comes behind its sequence and user.
+bool mayBeCompressed(std::string_view packet)
+{
+    constexpr char sequenceKey = 10 << 3, userKey = 3 << 3;
+    std::size_t at = 0;
+    while (at < packet.size() && (packet[at] == sequenceKey || packet[at] == userKey)) {
+        for (++at; at < packet.size() && static_cast<unsigned char>(packet[at]) >= 0x80;) ++at;
+        ++at;
+    }
+    return at < packet.size() && static_cast<unsigned char>(packet[at]) >= 0x80; // a number above 15: looked at closely
 }
 
 } // namespace
@@ -83,16 +93,12 @@ bool PerfettoPackets::nextInside(std::string_view& packet)
 {
     while (m_insideAt < m_inside.size()) {
         try {
-            protozero::pbf_reader reader(m_inside.data() + m_insideAt, m_inside.size() - m_insideAt);
-            if (!reader.next()) break;
-            if (reader.tag() == static_cast<protozero::pbf_tag_type>(pf::Trace::packet) && isBytes(reader)) {
-                const auto view = reader.get_view();
-                packet = {view.data(), view.size()};
-                m_insideAt = static_cast<std::size_t>(view.data() + view.size() - m_inside.data());
-                return true;
-            }
-            reader.skip();
-            m_insideAt = m_inside.size() - reader.length();
+            Fields<pf::Trace> inside(std::string_view(m_inside).substr(m_insideAt));
+            if (!inside.next()) break;
+            m_insideAt = static_cast<std::size_t>(inside.position() - m_inside.data());
+            if (inside.tag() != pf::Trace::packet || !inside.isBytes()) continue;
+            packet = inside.bytes();
+            return true;
         } catch (const protozero::exception&) {
             ++m_damaged;
             m_lastDamage = "a compressed packet holds no packets";
@@ -106,15 +112,11 @@ bool PerfettoPackets::nextInside(std::string_view& packet)
 
 void PerfettoPackets::unpack(std::string_view packet)
 {
-    protozero::pbf_reader reader(packet.data(), packet.size());
-    while (reader.next()) {
-        const auto tag = static_cast<pf::Packet>(reader.tag());
-        if ((tag != pf::Packet::compressed && tag != pf::Packet::zstdCompressed) || !isBytes(reader)) {
-            reader.skip();
-            continue;
-        }
-        const auto view = reader.get_view();
-        const std::string_view bytes(view.data(), view.size());
+    Fields<pf::Packet> fields(packet);
+    while (fields.next()) {
+        const pf::Packet tag = fields.tag();
+        if ((tag != pf::Packet::compressed && tag != pf::Packet::zstdCompressed) || !fields.isBytes()) continue;
+        const std::string_view bytes = fields.bytes();
         auto unpacked = tag == pf::Packet::compressed ? unpackedDeflate(bytes, mostUnpackedBytes)
                                                       : unpackedZstd(bytes, mostUnpackedBytes);
         if (unpacked) {
@@ -127,10 +129,32 @@ void PerfettoPackets::unpack(std::string_view packet)
     }
 }
 
+// A packet that lies in the buffer and is not compressed, as almost all do; false: it may be anything else.
+bool PerfettoPackets::nextWhole(std::string_view& packet)
+{
+    constexpr unsigned char packetKey = 0x0A;
+    constexpr std::size_t mostHead = 4, mostSize = 1 << 20;
+    if (m_buffer.size() - m_at < mostHead + 1) return false;
+    const auto* const at = reinterpret_cast<const unsigned char*>(m_buffer.data()) + m_at;
+    if (at[0] != packetKey) return false;
+    std::size_t size = at[1] & 0x7FU, head = 2;
+    for (int shift = 7; at[head - 1] >= 0x80; ++head, shift += 7) {
+        if (head == mostHead) return false;
+        size |= std::size_t{at[head] & 0x7FU} << shift;
+    }
+    if (size > mostSize || size > m_buffer.size() - m_at - head) return false;
+    const std::string_view inner(m_buffer.data() + m_at + head, size);
+    if (mayBeCompressed(inner)) return false;
+    packet = inner;
+    m_at += head + size;
+    return true;
+}
+
 bool PerfettoPackets::next(std::string_view& packet)
 {
     while (true) {
-        if (nextInside(packet)) return true;
+        if (!m_inside.empty() && nextInside(packet)) return true;
+        if (nextWhole(packet)) return true;
         if (!fill(1)) return false;
         std::uint64_t key = 0, size = 0;
         m_cutOff = true; // unless this one ends
@@ -162,15 +186,13 @@ bool PerfettoPackets::next(std::string_view& packet)
         m_cutOff = false;
         packet = std::string_view(m_buffer).substr(m_at, size);
         m_at += size;
+        if (!mayBeCompressed(packet)) return true;
         try {
             bool compressed = false;
             // The field of a compressed packet is its only one, but for the sequence's.
-            protozero::pbf_reader reader(packet.data(), packet.size());
-            for (int fields = 0; fields < 4 && !compressed && reader.next(); ++fields) {
-                compressed = static_cast<pf::Packet>(reader.tag()) == pf::Packet::compressed ||
-                             static_cast<pf::Packet>(reader.tag()) == pf::Packet::zstdCompressed;
-                reader.skip();
-            }
+            Fields<pf::Packet> fields(packet);
+            for (int i = 0; i < 4 && !compressed && fields.next(); ++i)
+                compressed = fields.tag() == pf::Packet::compressed || fields.tag() == pf::Packet::zstdCompressed;
             if (!compressed) return true;
             unpack(packet);
         } catch (const protozero::exception&) {

@@ -19,7 +19,7 @@ public:
 
     explicit PerfettoPackets(ByteSource& source, std::size_t window = std::size_t{1} << 20);
 
-    // False: the end. The packet is valid until the next call.
+    // False: the end. The packet is valid until the next call, and so are views of it.
     bool next(std::string_view& packet);
     bool cutOff() const { return m_cutOff; } // the bytes ended within a packet
     std::int64_t damaged() const
@@ -33,6 +33,7 @@ private:
     bool readVarint(std::uint64_t& value);
     bool skip(std::uint64_t bytes);
     bool nextInside(std::string_view& packet);
+    bool nextWhole(std::string_view& packet);
     void unpack(std::string_view packet);
 
     ByteSource& m_source;

@@ -1,15 +1,15 @@
 #include "traces/import/perfetto/perfetto.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <deque>
 #include <map>
 #include <optional>
 #include <set>
+#include <tuple>
 #include <unordered_map>
 
 #include <fmt/format.h>
-#include <protozero/pbf_message.hpp>
 
 #include "schedules/base/time_limits.h"
 #include "traces/export/chrome_json.h"
@@ -34,14 +34,17 @@ using Views = std::vector<std::string_view>;
 class PerfettoReader {
 public:
     PerfettoReader(std::string path, const ImportOptions& options, const Progress& progress)
-        : m_progress(progress), m_events(TraceEvents::make(std::move(path), options, progress))
+        : m_progress(progress), m_events(TraceEvents::make(std::move(path), options, progress)),
+          m_event(m_events->event()), m_rank(m_events->rank()), m_texts(m_rank.names)
     {
         m_none = m_texts.idOf("");
+        for (std::size_t i = 0; i < workCategories.size(); ++i) m_workCategories[i] = m_texts.idOf(workCategories[i]);
+        m_sync = m_texts.idOf("cuda_sync");
     }
 
     Result<ForeignFile> read(ByteSource& source)
     {
-        ForeignRank& rank = m_events->rank();
+        ForeignRank& rank = m_rank;
         PerfettoPackets packets(source);
         std::string_view packet;
         std::int64_t count = 0;
@@ -86,45 +89,121 @@ public:
 private:
     static constexpr std::size_t mostSequences = 100'000; // a writer has one a thread
 
+    static constexpr std::array<std::string_view, 4> workCategories{"kernel", "gpu_memcpy", "gpu_memset",
+                                                                    "gpu_user_annotation"};
+
+    // Arguments until the event is given: the two numbers that most have, and the others as members of a JSON object.
+    struct Notes {
+        std::int64_t correlation = -1, external = -1;
+        std::uint32_t others = 0; // of m_others; 0: none
+        bool sync = false;        // it has what only calls that wait have
+    };
     struct OpenSlice {
         Nanos start = 0;
         std::uint32_t name = 0, category = 0; // of m_texts
+        Notes notes;
         bool needsState = false;
-        std::string args; // members of a JSON object
     };
+    // Those of a track; of the first ones many may have ended.
+    struct OpenSlices {
+        std::vector<OpenSlice> all;
+        std::size_t first = 0;
+
+        bool empty() const { return first == all.size(); }
+        std::size_t size() const { return all.size() - first; }
+        OpenSlice takeFirst()
+        {
+            constexpr std::size_t most = 4096; // ended ones that are kept, unless they are fewer than the others
+            const OpenSlice slice = all[first++];
+            if (empty()) all.clear(), first = 0;
+            if (first > most && first > all.size() / 2)
+                all.erase(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(first)), first = 0;
+            return slice;
+        }
+        OpenSlice takeLast()
+        {
+            const OpenSlice slice = all.back();
+            all.pop_back();
+            if (empty()) all.clear(), first = 0;
+            return slice;
+        }
+    };
+    // A track that had an event, while no descriptor changes what tracks are.
+    struct SeenTrack {
+        std::uint64_t track = 0, said = 0; // said 0: none
+        PerfettoTracks::Place* place = nullptr;
+        OpenSlices* open = nullptr;
+    };
+    SeenTrack& seen(std::uint64_t track)
+    {
+        SeenTrack& entry = m_seen[static_cast<std::size_t>((track * 0x9E3779B97F4A7C15u) >> 58)];
+        if (entry.track != track || entry.said != m_tracks.said())
+            entry = {track, m_tracks.said(), &m_tracks.placeOf(track), &m_open[track]};
+        return entry;
+    }
 
     void takePacket(std::string_view bytes)
     {
-        protozero::pbf_message<pf::Packet> packet(bytes.data(), bytes.size());
+        Fields<pf::Packet> packet(bytes.data(), bytes.size());
         std::uint64_t time = 0;
         std::uint32_t sequenceId = 0, flags = 0;
         std::optional<std::uint32_t> clock;
         bool first = false;
         std::string_view event, interned, defaults, descriptor, snapshot, stage, counters, chrome;
         while (packet.next()) {
-            const bool number = isNumber(packet), text = isBytes(packet);
+            const bool number = packet.isNumber(), text = packet.isBytes();
             switch (packet.tag()) {
-            case pf::Packet::timestamp: number ? void(time = packet.get_uint64()) : packet.skip(); break;
-            case pf::Packet::sequence: number ? void(sequenceId = packet.get_uint32()) : packet.skip(); break;
-            case pf::Packet::sequenceFlags: number ? void(flags = packet.get_uint32()) : packet.skip(); break;
-            case pf::Packet::timestampClock: number ? void(clock = packet.get_uint32()) : packet.skip(); break;
-            case pf::Packet::firstOnSequence: number ? void(first = packet.get_bool()) : packet.skip(); break;
-            case pf::Packet::trackEvent: text ? void(event = viewOf(packet)) : packet.skip(); break;
-            case pf::Packet::internedData: text ? void(interned = viewOf(packet)) : packet.skip(); break;
-            case pf::Packet::defaults: text ? void(defaults = viewOf(packet)) : packet.skip(); break;
-            case pf::Packet::trackDescriptor: text ? void(descriptor = viewOf(packet)) : packet.skip(); break;
-            case pf::Packet::clockSnapshot: text ? void(snapshot = viewOf(packet)) : packet.skip(); break;
-            case pf::Packet::renderStage: text ? void(stage = viewOf(packet)) : packet.skip(); break;
-            case pf::Packet::gpuCounters: text ? void(counters = viewOf(packet)) : packet.skip(); break;
-            case pf::Packet::chromeEvents: text ? void(chrome = viewOf(packet)) : packet.skip(); break;
-            default: packet.skip();
+            case pf::Packet::timestamp:
+                if (number) time = packet.number();
+                break;
+            case pf::Packet::sequence:
+                if (number) sequenceId = static_cast<std::uint32_t>(packet.number());
+                break;
+            case pf::Packet::sequenceFlags:
+                if (number) flags = static_cast<std::uint32_t>(packet.number());
+                break;
+            case pf::Packet::timestampClock:
+                if (number) clock = static_cast<std::uint32_t>(packet.number());
+                break;
+            case pf::Packet::firstOnSequence:
+                if (number) first = (packet.number() != 0);
+                break;
+            case pf::Packet::trackEvent:
+                if (text) event = packet.bytes();
+                break;
+            case pf::Packet::internedData:
+                if (text) interned = packet.bytes();
+                break;
+            case pf::Packet::defaults:
+                if (text) defaults = packet.bytes();
+                break;
+            case pf::Packet::trackDescriptor:
+                if (text) descriptor = packet.bytes();
+                break;
+            case pf::Packet::clockSnapshot:
+                if (text) snapshot = packet.bytes();
+                break;
+            case pf::Packet::renderStage:
+                if (text) stage = packet.bytes();
+                break;
+            case pf::Packet::gpuCounters:
+                if (text) counters = packet.bytes();
+                break;
+            case pf::Packet::chromeEvents:
+                if (text) chrome = packet.bytes();
+                break;
+            default: break;
             }
         }
-        if (m_sequences.size() >= mostSequences && !m_sequences.contains(sequenceId)) {
-            ++m_events->rank().leftOut["packets of further sequences"];
-            return;
+        if (m_sequence == nullptr || sequenceId != m_sequenceId) {
+            if (m_sequences.size() >= mostSequences && !m_sequences.contains(sequenceId)) {
+                ++m_rank.leftOut["packets of further sequences"];
+                return;
+            }
+            m_sequence = &m_sequences[sequenceId];
+            m_sequenceId = sequenceId;
         }
-        PerfettoSequence& sequence = m_sequences[sequenceId];
+        PerfettoSequence& sequence = *m_sequence;
         if ((flags & pf::stateCleared) != 0 || first) sequence.clear();
         if (!defaults.empty()) takeDefaults(defaults, sequence);
         if (!interned.empty()) sequence.intern(interned, m_texts);
@@ -134,7 +213,7 @@ private:
         if (event.empty() && stage.empty() && counters.empty()) return;
         const auto at = timeOf(time, clock.value_or(sequence.defaultClock), sequence);
         if (!at) {
-            ++m_events->rank().damaged;
+            ++m_rank.damaged;
             return;
         }
         if (!event.empty()) takeTrackEvent(event, *at, (flags & pf::needsState) != 0, sequence);
@@ -144,19 +223,14 @@ private:
 
     static void takeDefaults(std::string_view bytes, PerfettoSequence& sequence)
     {
-        protozero::pbf_message<pf::Defaults> defaults(bytes.data(), bytes.size());
+        Fields<pf::Defaults> defaults(bytes.data(), bytes.size());
         while (defaults.next())
-            if (defaults.tag() == pf::Defaults::timestampClock && isNumber(defaults)) {
-                sequence.defaultClock = defaults.get_uint32();
-            } else if (defaults.tag() == pf::Defaults::trackEvent && isBytes(defaults)) {
-                protozero::pbf_message<pf::Event> event(defaults.get_message());
+            if (defaults.tag() == pf::Defaults::timestampClock && defaults.isNumber()) {
+                sequence.defaultClock = static_cast<std::uint32_t>(defaults.number());
+            } else if (defaults.tag() == pf::Defaults::trackEvent && defaults.isBytes()) {
+                Fields<pf::Event> event(defaults.bytes());
                 while (event.next())
-                    if (event.tag() == pf::Event::track && isNumber(event))
-                        sequence.defaultTrack = event.get_uint64();
-                    else
-                        event.skip();
-            } else {
-                defaults.skip();
+                    if (event.tag() == pf::Event::track && event.isNumber()) sequence.defaultTrack = event.number();
             }
     }
 
@@ -169,27 +243,22 @@ private:
             bool incremental = false;
         };
         std::vector<Reading> readings;
-        protozero::pbf_message<pf::ClockSnapshot> snapshot(bytes.data(), bytes.size());
+        Fields<pf::ClockSnapshot> snapshot(bytes.data(), bytes.size());
         while (snapshot.next()) {
-            if (snapshot.tag() != pf::ClockSnapshot::clock || !isBytes(snapshot)) {
-                snapshot.skip();
-                continue;
-            }
-            protozero::pbf_message<pf::Clock> clock(snapshot.get_message());
+            if (snapshot.tag() != pf::ClockSnapshot::clock || !snapshot.isBytes()) continue;
+            Fields<pf::Clock> clock(snapshot.bytes());
             Reading& reading = readings.emplace_back();
             while (clock.next())
-                if (!isNumber(clock))
-                    clock.skip();
+                if (!clock.isNumber())
+                    continue;
                 else if (clock.tag() == pf::Clock::id)
-                    reading.id = clock.get_uint32();
+                    reading.id = static_cast<std::uint32_t>(clock.number());
                 else if (clock.tag() == pf::Clock::timestamp)
-                    reading.time = static_cast<std::int64_t>(clock.get_uint64());
+                    reading.time = static_cast<std::int64_t>(clock.number());
                 else if (clock.tag() == pf::Clock::isIncremental)
-                    reading.incremental = clock.get_bool();
+                    reading.incremental = (clock.number() != 0);
                 else if (clock.tag() == pf::Clock::multiplier)
-                    reading.multiplier = std::clamp<std::int64_t>(clock.get_int64(), 1, 1'000'000'000);
-                else
-                    clock.skip();
+                    reading.multiplier = std::clamp<std::int64_t>(clock.whole(), 1, 1'000'000'000);
         }
         const auto nanos = [](const Reading& reading) { return reading.time * reading.multiplier; };
         std::erase_if(readings, [](const Reading& reading) {
@@ -206,7 +275,7 @@ private:
             else if (reading.id != pf::boottime)
                 m_clocks[reading.id] = clock;
             if (reading.id == pf::realtime && !m_epochKnown) {
-                m_events->rank().epoch = -clock.offset;
+                m_rank.epoch = -clock.offset;
                 m_epochKnown = true;
             }
         }
@@ -238,21 +307,16 @@ private:
     void takeChromeMetadata(std::string_view bytes)
     {
         std::string members;
-        protozero::pbf_message<pf::ChromeEvents> events(bytes.data(), bytes.size());
+        Fields<pf::ChromeEvents> events(bytes.data(), bytes.size());
         while (events.next()) {
-            if (events.tag() != pf::ChromeEvents::metadata || !isBytes(events)) {
-                events.skip();
-                continue;
-            }
-            protozero::pbf_message<pf::ChromeMetadata> metadata(events.get_message());
+            if (events.tag() != pf::ChromeEvents::metadata || !events.isBytes()) continue;
+            Fields<pf::ChromeMetadata> metadata(events.bytes());
             std::string name, value;
             while (metadata.next())
-                if (metadata.tag() == pf::ChromeMetadata::name && isBytes(metadata))
-                    name = metadata.get_string();
-                else if (metadata.tag() == pf::ChromeMetadata::text && isBytes(metadata))
-                    value = jsonText(metadata.get_string());
-                else
-                    metadata.skip();
+                if (metadata.tag() == pf::ChromeMetadata::name && metadata.isBytes())
+                    name = std::string(metadata.bytes());
+                else if (metadata.tag() == pf::ChromeMetadata::text && metadata.isBytes())
+                    value = jsonText(metadata.bytes());
             if (!value.empty()) addMember(name, value, members);
         }
         m_events->member("otherData", "{" + members + "}");
@@ -260,7 +324,7 @@ private:
 
     void takeTrackEvent(std::string_view bytes, Nanos time, bool needsState, const PerfettoSequence& sequence)
     {
-        protozero::pbf_message<pf::Event> event(bytes.data(), bytes.size());
+        Fields<pf::Event> event(bytes.data(), bytes.size());
         std::uint64_t track = sequence.defaultTrack;
         std::int32_t type = 0;
         std::uint32_t name = m_none, category = m_none;
@@ -271,92 +335,142 @@ private:
         Views& notes = m_notes;
         notes.clear();
         while (event.next()) {
-            const bool number = isNumber(event), text = isBytes(event);
+            const bool number = event.isNumber(), text = event.isBytes();
             switch (event.tag()) {
-            case pf::Event::type: number ? void(type = event.get_enum()) : event.skip(); break;
-            case pf::Event::track: number ? void(track = event.get_uint64()) : event.skip(); break;
-            case pf::Event::nameIid:
-                number ? void(name = sequence.name(event.get_uint64()).value_or(m_none)) : event.skip();
+            case pf::Event::type:
+                if (number) type = event.small();
                 break;
-            case pf::Event::name: text ? void(name = m_texts.idOf(viewOf(event))) : event.skip(); break;
-            case pf::Event::category: text ? void(category = m_texts.idOf(viewOf(event))) : event.skip(); break;
+            case pf::Event::track:
+                if (number) track = event.number();
+                break;
+            case pf::Event::nameIid:
+                if (number) name = sequence.name(event.number()).value_or(m_none);
+                break;
+            case pf::Event::name:
+                if (text) name = m_texts.idOf(event.bytes());
+                break;
+            case pf::Event::category:
+                if (text) category = m_texts.idOf(event.bytes());
+                break;
             case pf::Event::categoryIid:
                 if (number) {
-                    category = sequence.category(event.get_uint64()).value_or(m_none);
+                    category = sequence.category(event.number()).value_or(m_none);
                 } else if (text) { // packed
-                    for (const auto iid : event.get_packed_uint64()) category = sequence.category(iid).value_or(m_none);
-                } else {
-                    event.skip();
+                    const std::string_view packed = event.bytes();
+                    for (const char* at = packed.data(); at != packed.data() + packed.size();)
+                        category = sequence.category(varintAt(at, packed.data() + packed.size())).value_or(m_none);
                 }
                 break;
-            case pf::Event::annotation: text ? void(notes.push_back(viewOf(event))) : event.skip(); break;
-            case pf::Event::counterValue: number ? void(whole = event.get_int64()) : event.skip(); break;
+            case pf::Event::annotation:
+                if (text) notes.push_back(event.bytes());
+                break;
+            case pf::Event::counterValue:
+                if (number) whole = event.whole();
+                break;
             case pf::Event::doubleCounterValue:
-                isDouble(event) ? void(value = event.get_double()) : event.skip();
+                if (event.isDouble()) value = event.real();
                 break;
             case pf::Event::flow:
-            case pf::Event::terminatingFlow:
-                ++flows;
-                event.skip();
-                break;
-            case pf::Event::legacy:
-                legacy = true;
-                event.skip();
-                break;
-            default: event.skip();
+            case pf::Event::terminatingFlow: ++flows; break;
+            case pf::Event::legacy: legacy = true; break;
+            default: break;
             }
         }
-        PerfettoTracks::Place& place = m_tracks.placeOf(track);
-        for (; flows > 0; --flows) give('s', place, time, m_none, m_none, {});
+        SeenTrack& of = seen(track);
+        PerfettoTracks::Place& place = *of.place;
+        for (; flows > 0; --flows) give('s', place, time, m_none, m_none);
         switch (type) {
         case pf::sliceBegin: {
-            OpenSlice& slice = m_open[track].emplace_back(OpenSlice{time, name, category, needsState, {}});
-            addNotes(slice, sequence);
+            OpenSlice& slice = of.open->all.emplace_back(OpenSlice{time, name, category, {}, needsState});
+            if (!notes.empty()) addNotes(slice, sequence);
             break;
         }
-        case pf::sliceEnd: endSlice(track, place, time, needsState, sequence); break;
-        case pf::instant: give('i', place, time, name, category, argsOf(name, category, sequence)); break;
+        case pf::sliceEnd: endSlice(*of.open, place, time, needsState, sequence); break;
+        case pf::instant: {
+            OpenSlice slice{time, name, category, {}, needsState};
+            addNotes(slice, sequence);
+            giveNotes(slice.notes);
+            give('i', place, time, name, category);
+            break;
+        }
         case pf::counterValue: takeCounter(place, time, value, whole); break;
-        default:
-            ++m_events->rank().events;
-            ++m_events->rank().leftOut[legacy ? "events in Chrome's older form" : "events of other types"];
+        default: ++m_rank.events; ++m_rank.leftOut[legacy ? "events in Chrome's older form" : "events of other types"];
         }
     }
 
-    std::string argsOf(std::uint32_t name, std::uint32_t category, const PerfettoSequence& sequence)
-    {
-        std::string args;
-        if (!m_notes.empty() && m_events->wanted()(m_texts[category], m_texts[name]))
-            for (const std::string_view note : m_notes) addAnnotation(note, sequence, m_texts, args);
-        return args;
-    }
+    // Arguments that the event's category uses.
     void addNotes(OpenSlice& slice, const PerfettoSequence& sequence)
     {
-        const std::string more = argsOf(slice.name, slice.category, sequence);
-        if (!more.empty()) slice.args += (slice.args.empty() ? "" : ",") + more;
+        if (m_notes.empty() || !m_events->wanted()(m_texts[slice.category], m_texts[slice.name])) return;
+        for (const std::string_view note : m_notes) {
+            const WholeNote whole = wholeNote(note, sequence, m_texts);
+            if (whole.value && whole.name == "correlation") {
+                slice.notes.correlation = *whole.value;
+            } else if (whole.value && (whole.name == "External id" || whole.name == "external id")) {
+                slice.notes.external = *whole.value;
+            } else if (KinetoEventParser::reads(whole.name)) {
+                addAnnotation(note, sequence, m_texts, othersOf(slice.notes));
+            } else if (whole.name == "cuda_sync_kind") {
+                slice.notes.sync = true;
+            }
+        }
+    }
+    std::string& othersOf(Notes& notes)
+    {
+        if (notes.others == 0) {
+            if (m_free.empty()) m_free.push_back(static_cast<std::uint32_t>(m_others.size())), m_others.emplace_back();
+            notes.others = m_free.back();
+            m_free.pop_back();
+        }
+        return m_others[notes.others];
+    }
+    // To the event's arguments.
+    void giveNotes(const Notes& notes)
+    {
+        cleanArgs();
+        if (notes.others != 0) {
+            std::string& members = m_others[notes.others];
+            readMembers(members);
+            members.clear();
+            m_free.push_back(notes.others);
+        }
+        if (notes.correlation != -1) m_event.args.correlation = notes.correlation;
+        if (notes.external != -1) m_event.args.external = notes.external;
+        m_argsSet = m_argsSet || notes.correlation != -1 || notes.external != -1;
+    }
+    void cleanArgs() // they are many
+    {
+        if (m_argsSet) m_event.args = {};
+        m_argsSet = false;
+    }
+    void readMembers(std::string_view members)
+    {
+        m_json.assign("{").append(members).append("}");
+        const std::size_t size = m_json.size();
+        m_json.append(JsonEvents::padding, '\0');
+        KinetoArgs& args = m_event.args;
+        m_argsSet = true;
+        if (!m_parser.parseArgs(std::string_view(m_json.data(), size), args)) args = {};
     }
 
     // Slices of a track lie in each other, so that an end is the newest one's. PyTorch writes all starts of a thread
     // and then all ends in the same order, each without the flag that its start has; so may a writer whose ends go back
     // in time.
-    void endSlice(std::uint64_t track, const PerfettoTracks::Place& place, Nanos time, bool needsState,
+    void endSlice(OpenSlices& open, PerfettoTracks::Place& place, Nanos time, bool needsState,
                   const PerfettoSequence& sequence)
     {
-        const auto found = m_open.find(track);
-        if (found == m_open.end() || found->second.empty()) {
-            ++m_events->rank().events;
-            ++m_events->rank().leftOut["end events without a start event"];
+        if (open.empty()) {
+            ++m_rank.events;
+            ++m_rank.leftOut["end events without a start event"];
             return;
         }
-        auto& open = found->second;
-        const bool inOrder = (open.front().needsState && !needsState) || time < open.back().start;
-        OpenSlice slice = inOrder ? std::move(open.front()) : std::move(open.back());
-        inOrder ? open.pop_front() : open.pop_back();
-        addNotes(slice, sequence);
-        std::uint32_t category = slice.category;
-        if (category == m_none && slice.args.find("\"cuda_sync_kind\":") != std::string::npos)
-            category = m_texts.idOf("cuda_sync");
-        give('X', place, slice.start, slice.name, category, slice.args, std::max<Nanos>(time - slice.start, 0));
+        const bool inOrder = (open.all[open.first].needsState && !needsState) || time < open.all.back().start;
+        OpenSlice slice = inOrder ? open.takeFirst() : open.takeLast();
+        if (!m_notes.empty()) addNotes(slice, sequence);
+        giveNotes(slice.notes);
+        give('X', place, slice.start, slice.name,
+             slice.category == m_none && slice.notes.sync ? m_sync : slice.category,
+             std::max<Nanos>(time - slice.start, 0));
     }
 
     void takeCounter(PerfettoTracks::Place& place, Nanos time, std::optional<double> value,
@@ -370,116 +484,137 @@ private:
             value = static_cast<double>(sum) * static_cast<double>(std::max<std::int64_t>(place.multiplier, 1));
         }
         if (!value || !std::isfinite(*value)) {
-            ++m_events->rank().damaged;
+            ++m_rank.damaged;
             return;
         }
-        const std::string unit = m_own ? (place.unit.empty() ? "value" : place.unit) : place.unit;
-        give('C', place, time, m_texts.idOf(place.name), m_none, fmt::format("{}:{}", jsonText(unit), *value));
+        const std::string_view unit = m_own && place.unit.empty() ? std::string_view("value") : place.unit;
+        giveSample(place, time, m_texts.idOf(place.name), unit, *value);
+    }
+    void giveSample(PerfettoTracks::Place& place, Nanos time, std::uint32_t name, std::string_view unit, double value)
+    {
+        cleanArgs();
+        m_event.value = value;
+        give('C', place, time, name, m_none, 0, unit);
+        m_event.value.reset();
     }
 
-    static std::int64_t extentOf(protozero::pbf_message<pf::Extent> extent, std::string& text)
+    static std::array<std::int64_t, 3> extentOf(Fields<pf::Extent> extent)
     {
-        std::int64_t sizes[3] = {1, 1, 1};
+        std::array<std::int64_t, 3> sizes{1, 1, 1};
         while (extent.next()) {
             const auto axis = static_cast<unsigned>(extent.tag()) - 1;
-            if (axis < 3 && isNumber(extent))
-                sizes[axis] = extent.get_uint32();
-            else
-                extent.skip();
+            if (axis < sizes.size() && extent.isNumber()) sizes[axis] = static_cast<std::uint32_t>(extent.number());
         }
-        text = fmt::format("[{},{},{}]", sizes[0], sizes[1], sizes[2]);
-        return sizes[0];
+        return sizes;
     }
 
     // Work of a device: Kineto's category by its stage, the lane's number as its stream.
     void takeRenderStage(std::string_view bytes, Nanos time, const PerfettoSequence& sequence)
     {
-        protozero::pbf_message<pf::RenderStage> stage(bytes.data(), bytes.size());
+        Fields<pf::RenderStage> stage(bytes.data(), bytes.size());
         std::uint64_t duration = 0;
         std::int64_t gpu = 0;
         std::uint32_t name = m_none, kind = m_none, queue = m_none;
-        std::string args;
         std::string_view stream, device;
+        KinetoArgs& args = m_event.args;
+        cleanArgs();
+        m_argsSet = true;
+        m_members.clear();
         while (stage.next()) {
-            const bool number = isNumber(stage), text = isBytes(stage);
+            const bool number = stage.isNumber(), text = stage.isBytes();
             switch (stage.tag()) {
-            case pf::RenderStage::duration: number ? void(duration = stage.get_uint64()) : stage.skip(); break;
-            case pf::RenderStage::gpu: number ? void(gpu = stage.get_int32()) : stage.skip(); break;
+            case pf::RenderStage::duration:
+                if (number) duration = stage.number();
+                break;
+            case pf::RenderStage::gpu:
+                if (number) gpu = stage.small();
+                break;
             case pf::RenderStage::stageIid:
-                number ? void(kind = sequence.gpuSpecification(stage.get_uint64()).value_or(m_none)) : stage.skip();
+                if (number) kind = sequence.gpuSpecification(stage.number()).value_or(m_none);
                 break;
             case pf::RenderStage::queueIid:
-                number ? void(queue = sequence.gpuSpecification(stage.get_uint64()).value_or(m_none)) : stage.skip();
+                if (number) queue = sequence.gpuSpecification(stage.number()).value_or(m_none);
                 break;
             case pf::RenderStage::nameIid:
-                number ? void(name = sequence.name(stage.get_uint64()).value_or(m_none)) : stage.skip();
+                if (number) name = sequence.name(stage.number()).value_or(m_none);
                 break;
-            case pf::RenderStage::name: text ? void(name = m_texts.idOf(viewOf(stage))) : stage.skip(); break;
+            case pf::RenderStage::name:
+                if (text) name = m_texts.idOf(stage.bytes());
+                break;
             case pf::RenderStage::extraData: {
-                if (!text) {
-                    stage.skip();
-                    break;
-                }
-                protozero::pbf_message<pf::ExtraData> extra(stage.get_message());
+                if (!text) break;
+                Fields<pf::ExtraData> extra(stage.bytes());
                 std::string_view key, value;
                 while (extra.next())
-                    if (extra.tag() == pf::ExtraData::name && isBytes(extra))
-                        key = viewOf(extra);
-                    else if (extra.tag() == pf::ExtraData::value && isBytes(extra))
-                        value = viewOf(extra);
-                    else
-                        extra.skip();
+                    if (extra.tag() == pf::ExtraData::name && extra.isBytes())
+                        key = extra.bytes();
+                    else if (extra.tag() == pf::ExtraData::value && extra.isBytes())
+                        value = extra.bytes();
                 if (key == "stream id") stream = value;
                 if (key == "device id") device = value;
-                if (!key.empty()) addMember(key == "stream id" ? "stream" : key, jsonText(value), args);
+                if (std::int64_t* const number = numberArg(key, args))
+                    *number = wholeNumberOf(value).value_or(*number);
+                else if (std::string_view* const known = textArg(key, args))
+                    *known = value;
+                else if (KinetoEventParser::reads(key))
+                    addMember(key, jsonText(value), m_members);
                 break;
             }
             case pf::RenderStage::launch: {
-                if (!text) {
-                    stage.skip();
-                    break;
-                }
-                protozero::pbf_message<pf::KernelLaunch> launch(stage.get_message());
+                if (!text) break;
+                Fields<pf::KernelLaunch> launch(stage.bytes());
                 while (launch.next()) {
-                    std::string sizes;
                     const pf::KernelLaunch which = launch.tag();
-                    if ((which != pf::KernelLaunch::grid && which != pf::KernelLaunch::workgroup) || !isBytes(launch)) {
-                        launch.skip();
+                    if ((which != pf::KernelLaunch::grid && which != pf::KernelLaunch::workgroup) || !launch.isBytes())
                         continue;
-                    }
-                    extentOf(protozero::pbf_message<pf::Extent>(launch.get_message()), sizes);
-                    addMember(which == pf::KernelLaunch::grid ? "grid" : "block", sizes, args);
+                    (which == pf::KernelLaunch::grid ? args.grid : args.block) =
+                        extentOf(Fields<pf::Extent>(launch.bytes()));
                 }
                 break;
             }
-            default: stage.skip();
+            default: break;
             }
         }
         if (duration > static_cast<std::uint64_t>(farthestReading)) {
-            ++m_events->rank().damaged;
+            ++m_rank.damaged;
             return;
         }
         const std::string& stageName = m_texts[kind];
-        std::string_view category = "kernel";
-        if (stageName == "Memcpy") category = "gpu_memcpy";
-        if (stageName == "Memset") category = "gpu_memset";
-        if (stageName == "Annotation") category = "gpu_user_annotation";
-        if (stageName == "EventRecord" || stageName == "HostNode") category = "cuda_event";
-        // "[07] stream 7", or a name that was given
-        std::string lane = m_texts[queue];
-        if (const std::size_t at = lane.find("] "); lane.starts_with('[') && at != std::string::npos)
-            lane.erase(0, at + 2);
-        if (lane.starts_with("stream ")) lane.erase(0, 7);
-        PerfettoTracks::Place place;
-        place.process = device.empty() ? std::to_string(gpu) : std::string(device);
-        place.thread = stream.empty() ? (lane.empty() ? "0" : lane) : std::string(stream);
-        give('X', place, time, name == m_none ? kind : name, m_texts.idOf(category), args,
+        std::uint32_t category = m_workCategories[0];
+        if (stageName == "Memcpy") category = m_workCategories[1];
+        if (stageName == "Memset") category = m_workCategories[2];
+        if (stageName == "Annotation") category = m_workCategories[3];
+        if (stageName == "EventRecord" || stageName == "HostNode") category = m_texts.idOf("cuda_event");
+        if (!m_members.empty()) readMembers(m_members);
+        give('X', laneOf(device, stream, queue, gpu), time, name == m_none ? kind : name, category,
              static_cast<Nanos>(duration));
+    }
+
+    // Of a device's work: by what the work says of device and stream, else by its queue, "[07] stream 7" or a name that
+    // was given.
+    PerfettoTracks::Place& laneOf(std::string_view device, std::string_view stream, std::uint32_t queue,
+                                  std::int64_t gpu)
+    {
+        if (m_lane != nullptr && m_lane->device == device && m_lane->stream == stream && m_lane->queue == queue &&
+            m_lane->gpu == gpu)
+            return m_lane->place;
+        auto& lane = m_lanes[{std::string(device), std::string(stream), queue, gpu}];
+        if (lane.place.process.empty()) {
+            lane = {std::string(device), std::string(stream), queue, gpu, {}};
+            std::string called = m_texts[queue];
+            if (const std::size_t at = called.find("] "); called.starts_with('[') && at != std::string::npos)
+                called.erase(0, at + 2);
+            if (called.starts_with("stream ")) called.erase(0, 7);
+            lane.place.process = device.empty() ? std::to_string(gpu) : std::string(device);
+            lane.place.thread = !stream.empty() ? std::string(stream) : called.empty() ? "0" : called;
+        }
+        m_lane = &lane;
+        return lane.place;
     }
 
     void takeGpuCounters(std::string_view bytes, Nanos time, const PerfettoSequence& sequence)
     {
-        protozero::pbf_message<pf::GpuCounters> message(bytes.data(), bytes.size());
+        Fields<pf::GpuCounters> message(bytes.data(), bytes.size());
         struct Value {
             std::uint64_t id = 0;
             double value = 0;
@@ -489,26 +624,22 @@ private:
         const PerfettoSequence::GpuCounters* described = &own;
         int gpu = -1;
         while (message.next()) {
-            if (message.tag() == pf::GpuCounters::descriptorIid && isNumber(message)) {
-                if (const auto* found = sequence.gpuCounters(message.get_uint64())) described = found;
-            } else if (message.tag() == pf::GpuCounters::gpu && isNumber(message)) {
-                gpu = message.get_int32();
-            } else if (message.tag() == pf::GpuCounters::descriptor && isBytes(message)) {
-                PerfettoSequence::readCounterNames(viewOf(message), own);
-            } else if (message.tag() == pf::GpuCounters::counters && isBytes(message)) {
-                protozero::pbf_message<pf::GpuCounter> counter(message.get_message());
+            if (message.tag() == pf::GpuCounters::descriptorIid && message.isNumber()) {
+                if (const auto* found = sequence.gpuCounters(message.number())) described = found;
+            } else if (message.tag() == pf::GpuCounters::gpu && message.isNumber()) {
+                gpu = message.small();
+            } else if (message.tag() == pf::GpuCounters::descriptor && message.isBytes()) {
+                PerfettoSequence::readCounterNames(message.bytes(), own);
+            } else if (message.tag() == pf::GpuCounters::counters && message.isBytes()) {
+                Fields<pf::GpuCounter> counter(message.bytes());
                 Value& value = values.emplace_back();
                 while (counter.next())
-                    if (counter.tag() == pf::GpuCounter::id && isNumber(counter))
-                        value.id = counter.get_uint32();
-                    else if (counter.tag() == pf::GpuCounter::whole && isNumber(counter))
-                        value.value = static_cast<double>(counter.get_int64());
-                    else if (counter.tag() == pf::GpuCounter::number && isDouble(counter))
-                        value.value = counter.get_double();
-                    else
-                        counter.skip();
-            } else {
-                message.skip();
+                    if (counter.tag() == pf::GpuCounter::id && counter.isNumber())
+                        value.id = static_cast<std::uint32_t>(counter.number());
+                    else if (counter.tag() == pf::GpuCounter::whole && counter.isNumber())
+                        value.value = static_cast<double>(counter.whole());
+                    else if (counter.tag() == pf::GpuCounter::number && counter.isDouble())
+                        value.value = counter.real();
             }
         }
         PerfettoTracks::Place place;
@@ -516,56 +647,52 @@ private:
         for (const Value& value : values) {
             const auto name = described->names.find(value.id);
             if (name == described->names.end() || !std::isfinite(value.value)) {
-                ++m_events->rank().damaged;
+                ++m_rank.damaged;
                 continue;
             }
-            give('C', place, time, m_texts.idOf(fmt::format("GPU {} {}", place.process, name->second)), m_none,
-                 fmt::format("\"\":{}", value.value));
+            giveSample(place, time, m_texts.idOf(fmt::format("GPU {} {}", place.process, name->second)), {},
+                       value.value);
         }
     }
 
-    void give(char phase, const PerfettoTracks::Place& place, Nanos time, std::uint32_t name, std::uint32_t category,
-              const std::string& args, Nanos duration = 0)
+    // The event's arguments are there. series: of a sample.
+    void give(char phase, PerfettoTracks::Place& place, Nanos time, std::uint32_t name, std::uint32_t category,
+              Nanos duration = 0, std::string_view series = {})
     {
-        KinetoEvent& event = m_events->event();
-        event = {};
-        event.phase = phase;
-        event.name = m_texts[name];
-        event.category = m_texts[category];
-        event.pid = place.process;
-        event.tid = place.thread;
-        event.time = time;
-        event.duration = duration;
-        if (!args.empty()) {
-            m_json.assign("{").append(args).append("}");
-            const std::size_t size = m_json.size();
-            m_json.append(JsonEvents::padding, '\0');
-            const std::string_view object(m_json.data(), size);
-            if (phase == 'C')
-                event.args.object = object;
-            else if (!m_parser.parseArgs(object, event.args))
-                event.args = {};
-        }
         // Names first: what a device is by its process's name is asked of each event.
-        if (place.process != m_lastProcess && m_named.insert(place.process).second) {
-            if (const std::string_view called = m_tracks.processName(place.process); !called.empty()) {
-                const KinetoEvent kept = event;
+        if (place.process != m_lastProcess) {
+            m_lastProcess = place.process;
+            if (const std::string_view called = m_tracks.processName(place.process);
+                m_named.insert(place.process).second && !called.empty()) {
+                const KinetoEvent kept = m_event;
                 nameOf({place.process, {}, std::string(called)});
-                m_events->event() = kept;
+                m_event = kept;
+                m_argsSet = true;
             }
         }
-        if (place.process != m_lastProcess) m_lastProcess = place.process;
+        KinetoEvent& event = m_event;
+        event.phase = phase;
+        event.name = m_texts[name];
+        event.nameId = name;
+        event.category = phase == 'C' ? series : std::string_view(m_texts[category]);
+        event.categoryId = category;
+        event.pid = place.process;
+        event.tid = place.thread;
+        event.place = &place.numbers;
+        event.time = time;
+        event.duration = duration;
         if (m_events->take())
-            ++m_events->rank().events;
+            ++m_rank.events;
         else
-            ++m_events->rank().damaged;
-        m_own = m_own || m_events->rank().ownEvents;
+            ++m_rank.damaged;
+        m_own = m_own || m_rank.ownEvents;
     }
 
     void nameOf(const PerfettoTracks::Named& named)
     {
-        KinetoEvent& event = m_events->event();
+        KinetoEvent& event = m_event;
         event = {};
+        m_argsSet = true;
         event.phase = 'M';
         event.name = named.thread.empty() ? "process_name" : "thread_name";
         event.pid = named.process;
@@ -576,11 +703,30 @@ private:
 
     const Progress& m_progress;
     std::unique_ptr<TraceEvents> m_events;
-    NameTable m_texts;
+    KinetoEvent& m_event; // of m_events, as the next
+    ForeignRank& m_rank;
+    NameTable& m_texts; // the rank's
+    std::array<std::uint32_t, workCategories.size()> m_workCategories{};
+    std::uint32_t m_sync = 0;
     std::uint32_t m_none = 0;
     std::unordered_map<std::uint32_t, PerfettoSequence> m_sequences;
     PerfettoTracks m_tracks;
-    std::unordered_map<std::uint64_t, std::deque<OpenSlice>> m_open; // by track
+    std::unordered_map<std::uint64_t, OpenSlices> m_open; // by track
+    std::array<SeenTrack, 64> m_seen;
+    std::vector<std::string> m_others = std::vector<std::string>(1); // of open slices
+    std::vector<std::uint32_t> m_free;                               // of those, places that none uses
+    struct Lane {
+        std::string device, stream;
+        std::uint32_t queue = 0;
+        std::int64_t gpu = 0;
+        PerfettoTracks::Place place;
+    };
+    std::map<std::tuple<std::string, std::string, std::uint32_t, std::int64_t>, Lane> m_lanes;
+    Lane* m_lane = nullptr;                 // the last one
+    PerfettoSequence* m_sequence = nullptr; // likewise
+    std::uint32_t m_sequenceId = 0;
+    std::string m_members;
+    bool m_argsSet = false; // some argument of m_event is not as it is from the start
     std::map<std::uint32_t, PerfettoSequence::Clock> m_clocks;
     std::set<std::uint32_t> m_unknownClocks;
     std::int64_t m_ofUnknownClocks = 0;

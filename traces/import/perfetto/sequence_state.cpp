@@ -1,7 +1,5 @@
 #include "traces/import/perfetto/sequence_state.h"
 
-#include <protozero/pbf_message.hpp>
-
 #include "traces/export/perfetto_fields.h"
 #include "traces/import/perfetto/wire.h"
 
@@ -11,22 +9,17 @@ namespace pf = perfetto;
 
 void PerfettoSequence::readCounterNames(std::string_view descriptor, GpuCounters& to)
 {
-    protozero::pbf_message<pf::GpuCounterDescriptor> message(descriptor.data(), descriptor.size());
+    Fields<pf::GpuCounterDescriptor> message(descriptor.data(), descriptor.size());
     while (message.next()) {
-        if (message.tag() != pf::GpuCounterDescriptor::specs || !isBytes(message)) {
-            message.skip();
-            continue;
-        }
-        protozero::pbf_message<pf::GpuCounterSpec> spec(message.get_message());
+        if (message.tag() != pf::GpuCounterDescriptor::specs || !message.isBytes()) continue;
+        Fields<pf::GpuCounterSpec> spec(message.bytes());
         std::uint64_t id = 0;
         std::string name;
         while (spec.next()) {
-            if (spec.tag() == pf::GpuCounterSpec::id && isNumber(spec))
-                id = spec.get_uint64();
-            else if (spec.tag() == pf::GpuCounterSpec::name && isBytes(spec))
-                name = spec.get_string();
-            else
-                spec.skip();
+            if (spec.tag() == pf::GpuCounterSpec::id && spec.isNumber())
+                id = spec.number();
+            else if (spec.tag() == pf::GpuCounterSpec::name && spec.isBytes())
+                name = std::string(spec.bytes());
         }
         to.names[id] = std::move(name);
     }
@@ -34,7 +27,7 @@ void PerfettoSequence::readCounterNames(std::string_view descriptor, GpuCounters
 
 void PerfettoSequence::intern(std::string_view data, NameTable& texts)
 {
-    protozero::pbf_message<pf::Interned> message(data.data(), data.size());
+    Fields<pf::Interned> message(data.data(), data.size());
     while (message.next()) {
         Table* table = nullptr;
         switch (message.tag()) {
@@ -44,44 +37,39 @@ void PerfettoSequence::intern(std::string_view data, NameTable& texts)
         case pf::Interned::annotationTexts: table = &m_noteTexts; break;
         case pf::Interned::gpuSpecifications: table = &m_specifications; break;
         case pf::Interned::gpuCounterDescriptors: {
-            if (!isBytes(message)) break;
-            protozero::pbf_message<pf::InternedGpuCounters> entry(message.get_message());
+            if (!message.isBytes()) break;
+            Fields<pf::InternedGpuCounters> entry(message.bytes());
             std::uint64_t iid = 0;
             GpuCounters counters;
             while (entry.next()) {
-                if (entry.tag() == pf::InternedGpuCounters::iid && isNumber(entry))
-                    iid = entry.get_uint64();
-                else if (entry.tag() == pf::InternedGpuCounters::gpu && isNumber(entry))
-                    counters.gpu = entry.get_int32();
-                else if (entry.tag() == pf::InternedGpuCounters::descriptor && isBytes(entry)) {
-                    const auto view = entry.get_view();
+                if (entry.tag() == pf::InternedGpuCounters::iid && entry.isNumber())
+                    iid = entry.number();
+                else if (entry.tag() == pf::InternedGpuCounters::gpu && entry.isNumber())
+                    counters.gpu = entry.small();
+                else if (entry.tag() == pf::InternedGpuCounters::descriptor && entry.isBytes()) {
+                    const auto view = entry.bytes();
                     readCounterNames({view.data(), view.size()}, counters);
-                } else
-                    entry.skip();
+                }
             }
             m_counters[iid] = std::move(counters);
             continue;
         }
         default: break;
         }
-        if (table == nullptr || !isBytes(message)) {
-            message.skip();
-            continue;
-        }
+        if (table == nullptr || !message.isBytes()) continue;
         // All of these have the number first and the text second.
-        protozero::pbf_message<pf::InternedName> entry(message.get_message());
+        Fields<pf::InternedName> entry(message.bytes());
         std::uint64_t iid = 0;
         std::string_view text;
         while (entry.next()) {
-            if (entry.tag() == pf::InternedName::iid && isNumber(entry))
-                iid = entry.get_uint64();
-            else if (entry.tag() == pf::InternedName::name && isBytes(entry)) {
-                const auto view = entry.get_view();
+            if (entry.tag() == pf::InternedName::iid && entry.isNumber())
+                iid = entry.number();
+            else if (entry.tag() == pf::InternedName::name && entry.isBytes()) {
+                const auto view = entry.bytes();
                 text = {view.data(), view.size()};
-            } else
-                entry.skip();
+            }
         }
-        (*table)[iid] = texts.idOf(text);
+        table->set(iid, texts.idOf(text));
     }
 }
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include <fmt/format.h>
-#include <protozero/pbf_message.hpp>
 
 #include "traces/export/perfetto_fields.h"
 #include "traces/import/perfetto/wire.h"
@@ -19,57 +18,49 @@ constexpr int mostParents = 64;
 
 void PerfettoTracks::add(std::string_view descriptor)
 {
-    protozero::pbf_message<pf::Track> message(descriptor.data(), descriptor.size());
+    Fields<pf::Track> message(descriptor.data(), descriptor.size());
     Track track;
     std::uint64_t uuid = 0;
     while (message.next()) {
-        const bool number = isNumber(message), bytes = isBytes(message);
+        const bool number = message.isNumber(), bytes = message.isBytes();
         if (message.tag() == pf::Track::uuid && number) {
-            uuid = message.get_uint64();
+            uuid = message.number();
         } else if (message.tag() == pf::Track::parent && number) {
-            track.parent = message.get_uint64();
+            track.parent = message.number();
         } else if ((message.tag() == pf::Track::name || message.tag() == pf::Track::staticName) && bytes) {
-            track.place.name = message.get_string();
+            track.place.name = std::string(message.bytes());
         } else if (message.tag() == pf::Track::process && bytes) {
-            protozero::pbf_message<pf::Process> process(message.get_message());
+            Fields<pf::Process> process(message.bytes());
             track.isProcess = true;
             while (process.next())
-                if (process.tag() == pf::Process::pid && isNumber(process))
-                    track.pid = process.get_int32();
-                else if (process.tag() == pf::Process::name && isBytes(process))
-                    track.processName = process.get_string();
-                else
-                    process.skip();
+                if (process.tag() == pf::Process::pid && process.isNumber())
+                    track.pid = process.small();
+                else if (process.tag() == pf::Process::name && process.isBytes())
+                    track.processName = std::string(process.bytes());
         } else if (message.tag() == pf::Track::thread && bytes) {
-            protozero::pbf_message<pf::Thread> thread(message.get_message());
+            Fields<pf::Thread> thread(message.bytes());
             track.isThread = true;
             while (thread.next())
-                if (thread.tag() == pf::Thread::pid && isNumber(thread))
-                    track.pid = thread.get_int32();
-                else if (thread.tag() == pf::Thread::tid && isNumber(thread))
-                    track.tid = thread.get_int64();
-                else if (thread.tag() == pf::Thread::name && isBytes(thread))
-                    track.place.name = thread.get_string();
-                else
-                    thread.skip();
+                if (thread.tag() == pf::Thread::pid && thread.isNumber())
+                    track.pid = thread.small();
+                else if (thread.tag() == pf::Thread::tid && thread.isNumber())
+                    track.tid = thread.whole();
+                else if (thread.tag() == pf::Thread::name && thread.isBytes())
+                    track.place.name = std::string(thread.bytes());
         } else if (message.tag() == pf::Track::counter && bytes) {
-            protozero::pbf_message<pf::Counter> counter(message.get_message());
+            Fields<pf::Counter> counter(message.bytes());
             while (counter.next())
-                if (counter.tag() == pf::Counter::unit && isNumber(counter)) {
-                    const std::int32_t unit = counter.get_enum();
+                if (counter.tag() == pf::Counter::unit && counter.isNumber()) {
+                    const std::int32_t unit = counter.small();
                     if (unit == pf::inBytes) track.place.unit = "bytes";
                     if (unit == pf::inNanos) track.place.unit = "ns";
-                } else if (counter.tag() == pf::Counter::unitName && isBytes(counter)) {
-                    track.place.unit = counter.get_string();
-                } else if (counter.tag() == pf::Counter::multiplier && isNumber(counter)) {
-                    track.place.multiplier = counter.get_int64();
-                } else if (counter.tag() == pf::Counter::isIncremental && isNumber(counter)) {
-                    track.place.incremental = counter.get_bool();
-                } else {
-                    counter.skip();
+                } else if (counter.tag() == pf::Counter::unitName && counter.isBytes()) {
+                    track.place.unit = std::string(counter.bytes());
+                } else if (counter.tag() == pf::Counter::multiplier && counter.isNumber()) {
+                    track.place.multiplier = counter.whole();
+                } else if (counter.tag() == pf::Counter::isIncremental && counter.isNumber()) {
+                    track.place.incremental = (counter.number() != 0);
                 }
-        } else {
-            message.skip();
         }
     }
     if (track.isProcess)
@@ -89,6 +80,7 @@ void PerfettoTracks::add(std::string_view descriptor)
 void PerfettoTracks::place(std::uint64_t uuid, Track& track)
 {
     track.placed = m_said;
+    track.place.numbers = {};
     if (track.isThread) {
         track.place.process = std::to_string(track.pid);
         track.place.thread = std::to_string(track.tid);

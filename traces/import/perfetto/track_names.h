@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "schedules/base/units.h"
+#include "traces/import/kineto/kineto_event.h"
 
 namespace stagewright {
 
@@ -20,6 +21,7 @@ public:
         std::int64_t multiplier = 1; // of a counter's values
         bool incremental = false;    // of a counter: each value is added to those before
         std::int64_t sum = 0;        // of such a counter
+        KinetoPlace numbers = {};
     };
     struct Named {                         // as Chrome's metadata events
         std::string process, thread, name; // thread "": of the process
@@ -31,6 +33,7 @@ public:
     void add(std::string_view descriptor);
     Place& placeOf(std::uint64_t track);                            // valid until the next add()
     std::string_view processName(const std::string& process) const; // "": it has none so far
+    std::uint64_t said() const { return m_said; }                   // places are valid as long as it stays
     std::vector<Named> names() const; // of all processes and threads so far, and of tracks that are rows
 
 private:
