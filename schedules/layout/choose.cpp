@@ -29,7 +29,7 @@ bool allows(int pinned, int value) { return pinned == 0 || pinned == value; }
 void addShared(const LayoutQuestion& q, Parallelism way, std::vector<Parallelism>& out)
 {
     const bool any = q.zero < 0, usual = way.kept == KeptActivations::Selective;
-    const int most = any && way.replicas > 1 ? 2 : any ? 0 : q.zero;
+    const int most = any && way.replicas > 1 ? 3 : any ? 0 : q.zero;
     for (way.zero = any ? 0 : q.zero; way.zero <= most; ++way.zero)
         for (const bool sequence : {false, true}) {
             if (q.sequence ? sequence != *q.sequence : any ? sequence && way.tensor == 1 : sequence != usual) continue;
@@ -128,6 +128,7 @@ std::string trainingCommand(const ModelPreset& model, const Parallelism& way, st
     const char* cant = way.kept == KeptActivations::Selective   ? "selective recomputation"
                        : model.keyShare() != 1 || model.ffn > 0 ? "kv and ffn of one's own"
                        : model.experts > 1                      ? "experts"
+                       : model.embeddings == Embeddings::Tied   ? "a tied embedding"
                                                                 : "";
     const std::string what = way.tensor > 1 ? fmt::format("t = {}", way.tensor) : cant;
     whyNot = what.empty() ? "" : what + " can't be trained here";
@@ -136,8 +137,8 @@ std::string trainingCommand(const ModelPreset& model, const Parallelism& way, st
                                   way.pipeline, way.microbatches);
     if (way.chunks > 1) out += fmt::format(" --chunks {}", way.chunks);
     if (way.replicas > 1) {
-        constexpr std::string_view shared[] = {"none", "optimizer", "gradients"};
-        out += fmt::format(" --replicas {} --shard {}", way.replicas, shared[std::clamp(way.zero, 0, 2)]);
+        constexpr std::string_view shared[] = {"none", "optimizer", "gradients", "weights"};
+        out += fmt::format(" --replicas {} --shard {}", way.replicas, shared[std::clamp(way.zero, 0, 3)]);
     }
     if (way.kept == KeptActivations::Inputs) out += " --recompute all";
     return out + fmt::format(" --microbatch-size {} --model layers={},hidden={},heads={},seq={},vocab={}", way.samples,
@@ -191,7 +192,7 @@ std::string whyItLoses(const LayoutCandidate& candidate, const LayoutCandidate& 
                                                 {"bubble", &StepParts::bubble},
                                                 {"all-reduces of layers", &StepParts::tensor},
                                                 {"messages between stages", &StepParts::messages},
-                                                {"gradients among replicas", &StepParts::data},
+                                                {"gradients and weights among replicas", &StepParts::data},
                                                 {"optimizer", &StepParts::optimizer}});
     if (candidate.way == best.way) return {};
     const auto more = [&](const Part& part) { return candidate.step.*part.place - best.step.*part.place; };
@@ -213,6 +214,24 @@ std::string wordsOf(const StepConstants& constants, const Cluster& cluster)
                   "steps";
 }
 
+std::string wordsOfEmbeddings(const ModelPreset& model)
+{
+    const double each = static_cast<double>(model.vocabulary) * model.hidden / 1e6;
+    switch (model.embeddings) {
+    case Embeddings::Apart:
+        return "embedding and head are not in the memory, as in the published formulas: tied or tied=no behind the "
+               "model counts them";
+    case Embeddings::Own:
+        return fmt::format("embedding and head count, {} million parameters each, on the first and the last stage",
+                           shortNumber(each, 1));
+    case Embeddings::Tied:
+        return fmt::format("embedding and head are tied, {} million parameters: counted once where both are on one "
+                           "rank, else a copy on each, and their gradients are summed",
+                           shortNumber(each, 1));
+    }
+    return {};
+}
+
 std::string megatronArguments(const ModelPreset& model, const Parallelism& way)
 {
     std::string out =
@@ -226,6 +245,9 @@ std::string megatronArguments(const ModelPreset& model, const Parallelism& way)
     if (way.kept == KeptActivations::Inputs)
         out += " --recompute-granularity full --recompute-method uniform --recompute-num-layers 1";
     if (way.zero >= 1 && way.replicas > 1) out += " --use-distributed-optimizer";
+    if (way.zero >= 3 && way.replicas > 1)
+        out += " --use-megatron-fsdp --data-parallel-sharding-strategy optim_grads_params";
+    if (model.embeddings == Embeddings::Own) out += " --untie-embeddings-and-output-weights";
     return out;
 }
 

@@ -18,7 +18,7 @@ struct LayoutQuestion {
     ModelPreset model;
     Cluster cluster;
     int samples = 1; // of a step
-    int zero = 1;    // −1: each of 0 to 2, and sequence parallelism or not
+    int zero = 1;    // −1: each of 0 to 3, and sequence parallelism or not
     StepConstants constants;
     // What is pinned; 0 and none: free.
     int tensor = 0, pipeline = 0, chunks = 0, replicas = 0, microbatch = 0;
@@ -56,6 +56,9 @@ simulateWays(const LayoutQuestion& question, std::span<const LayoutCandidate> wa
 
 // Whose constants they are, and what to do where that is another device: "constants of Megatron-DeepSpeed on A100s; …".
 std::string wordsOf(const StepConstants& constants, const Cluster& cluster);
+
+// What of embedding and head counts, in words.
+std::string wordsOfEmbeddings(const ModelPreset& model);
 
 // A way in a question's answer: what replicas share and sequence parallelism only where they are free.
 std::string toText(const LayoutQuestion& question, const Parallelism& way);

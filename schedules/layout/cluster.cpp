@@ -315,8 +315,13 @@ std::string toText(const Cluster& cluster)
 
 Result<ModelPreset> parseModelShape(std::string_view text)
 {
-    if (text.find('=') == std::string_view::npos) return modelPresetOf(text);
     ModelPreset model{"your model", 0, 0, 0, 2048, 50304, 1};
+    auto items = itemsOf(text);
+    if (items.size() < 2 && text.find('=') == std::string_view::npos) return modelPresetOf(text);
+    if (!items.empty() && items.front().find('=') == std::string_view::npos) { // a preset, with what differs
+        STAGEWRIGHT_TRY(model, modelPresetOf(items.front()));
+        items.erase(items.begin());
+    }
     const auto places = std::to_array<std::pair<std::string_view, int ModelPreset::*>>({
         {"layers", &ModelPreset::layers},
         {"hidden", &ModelPreset::hidden},
@@ -327,17 +332,22 @@ Result<ModelPreset> parseModelShape(std::string_view text)
         {"ffn", &ModelPreset::ffn},
         {"experts", &ModelPreset::experts},
     });
-    for (const std::string_view item : itemsOf(text)) {
+    for (const std::string_view item : items) {
         const auto [key, value] = keyValueOf(item);
+        if (key == "tied" && (!value || *value == "yes" || *value == "no")) {
+            model.embeddings = value && *value == "no" ? Embeddings::Own : Embeddings::Tied;
+            continue;
+        }
         const auto place =
             std::find_if(places.begin(), places.end(), [&](const auto& one) { return one.first == key; });
         int number = 0;
         if (place == places.end() || !readNumber(value.value_or(""), number) || number < 1 || number > 1 << 24)
             return fail(
                 ErrorCode::Usage, fmt::format("'{}' is not a size of a model", item),
-                "write layers=96,hidden=12288,heads=96, and seq=2048, vocab=50304, kv=8, ffn=28672 or experts=8 "
-                "where they differ");
+                "write layers=96,hidden=12288,heads=96, and seq=2048, vocab=50304, kv=8, ffn=28672, experts=8, tied or "
+                "tied=no where they differ");
         model.*place->second = number;
+        model.name = "your model";
     }
     for (const auto& [key, place] : places)
         if (model.*place == 0 && place != &ModelPreset::keyHeads && place != &ModelPreset::ffn)

@@ -56,7 +56,7 @@ std::string toJson(const Cluster& cluster); // read back by readCluster
 std::string toText(const Cluster& cluster); // in words: "64 × NVIDIA A100 80 GB SXM, 8 a host"
 
 // A model of decoder layers, by a preset's name or "layers=96,hidden=12288,heads=96,seq=2048,vocab=50304", also with
-// kv=8, ffn=28672 and experts=8.
+// kv=8, ffn=28672 and experts=8; "tied" or "tied=no" behind either counts embedding and head.
 Result<ModelPreset> parseModelShape(std::string_view text);
 
 } // namespace stagewright

@@ -53,7 +53,7 @@ std::vector<KeptActivations> keptOfStage(JsonInput& in, const JsonInput::Json& j
 
 double parametersOf(const LayoutStage& stage, const ModelPreset& model)
 {
-    return 12.0 * model.hidden * model.hidden / stage.tensor * static_cast<double>(stage.layers.size());
+    return model.layerParameters() / stage.tensor * static_cast<double>(stage.layers.size());
 }
 
 // Schedules that turn around, such as V-shaped ones, put stages on other ranks: only where all ranks are equal.
@@ -79,14 +79,23 @@ LayoutStep stepOfSchedule(const Schedule& schedule, const SimResult& result, con
     out.pipeline = static_cast<double>(figuresOf(schedule, result).makespan) / 1e9;
     out.ranks.resize(static_cast<std::size_t>(layout.ranks));
     std::vector<double> parameters(out.ranks.size(), 0), reduce(out.ranks.size(), 0);
+    const int last = schedule.stages - 1;
+    const bool together = schedule.placement.rankOf(0, 0) == schedule.placement.rankOf(last, 0);
     for (std::size_t k = 0; k < layout.stages.size(); ++k) {
         const auto stage = static_cast<int>(k);
         const int rank = schedule.placement.rankOf(stage, 0);
         const Parallelism way = wayOf(layout, stage);
-        const double own = parametersOf(layout.stages[k], model);
+        // a tied head is with the embedding where both are on one rank
+        const bool head = stage == last && !(together && last > 0 && model.embeddings == Embeddings::Tied);
+        const double ends = model.embeddingParameters(stage == 0, head) / way.tensor;
+        const double own = parametersOf(layout.stages[k], model) + ends;
         parameters[static_cast<std::size_t>(rank)] += own;
         reduce[static_cast<std::size_t>(rank)] += reduceSeconds(own, cluster, way, constants);
-        out.ranks[static_cast<std::size_t>(rank)].state += stateBytes(way) * own;
+        out.ranks[static_cast<std::size_t>(rank)].state +=
+            stateBytes(way) * own +
+            gatheredBytes(model, way, static_cast<double>(layout.stages[k].layers.size()), ends);
+        if (stage == 0 && !together)
+            reduce[static_cast<std::size_t>(rank)] += tiedSeconds(model, cluster, way, constants);
     }
     out.reduce = *std::max_element(reduce.begin(), reduce.end());
     out.optimizer = optimizerSeconds(*std::max_element(parameters.begin(), parameters.end()), cluster, constants);
@@ -241,7 +250,7 @@ Result<Layout> parseLayout(std::string_view text)
             of.wrong(fmt::format("{} devices are not whole groups of {}", count, stage.tensor));
         else if (out.samples % (count / stage.tensor) != 0)
             of.wrong(fmt::format("{} samples can't be divided among {} replicas", out.samples, count / stage.tensor));
-        if (stage.zero < 0 || stage.zero > 2) of.wrong(fmt::format("zero is 0 to 2, not {}", stage.zero));
+        if (stage.zero < 0 || stage.zero > 3) of.wrong(fmt::format("zero is 0 to 3, not {}", stage.zero));
         const auto rank = static_cast<int>(k) % out.ranks;
         for (const int device : stage.devices)
             if (device < 0 || rankOf.emplace(device, rank).first->second != rank)
@@ -341,6 +350,10 @@ CostModel layoutCosts(const Schedule& schedule, const Layout& layout, const Mode
         };
         if (k == 0) add(measured.embedding, static_cast<double>(way.samples) / way.tensor);
         if (k + 1 == schedule.stages) add(measured.head, headSeconds(model, cluster, way, constants));
+        // shared weights of embedding and head are gathered as those of layers are
+        const double ends = model.embeddingParameters(k == 0, k + 1 == schedule.stages) / way.tensor;
+        const double gather = gatherSeconds(ends, cluster, way, constants);
+        add({1, 2, 0}, gather);
         if (measured.layers.empty())
             for (const KeptActivations each :
                  {KeptActivations::All, KeptActivations::Selective, KeptActivations::Inputs}) {

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "schedules/base/quantity.h"
+
 namespace stagewright {
 
 namespace {
@@ -38,9 +40,16 @@ double keptOf(const ModelPreset& model, const Parallelism& way, KeptActivations 
 
 double messageOf(const ModelPreset& model, const Parallelism& way) { return 2 * widthOf(model, way) / way.tensor; }
 
+// Of embedding and head on the fullest device, which has the first stage.
+double endParametersOf(const ModelPreset& model, const Parallelism& way)
+{
+    return model.embeddingParameters(true, way.pipeline == 1) / way.tensor;
+}
+
 double parametersOf(const ModelPreset& model, const Parallelism& way)
 {
-    return model.layerParameters() * model.layers / (static_cast<double>(way.tensor) * way.pipeline);
+    return model.layerParameters() * model.layers / (static_cast<double>(way.tensor) * way.pipeline) +
+           endParametersOf(model, way);
 }
 
 double perCard(const Cluster& cluster, const StepConstants& c) { return cluster.card() * c.betweenShare; }
@@ -120,6 +129,17 @@ std::string toText(const Parallelism& way)
                        toText(way.kept));
 }
 
+std::string toText(const MemoryParts& memory)
+{
+    const auto size = [](double bytes) { return formatBytes(std::llround(bytes)); };
+    std::string within;
+    if (memory.embedding > 0) within = fmt::format(" {} embedding and head", size(memory.embedding));
+    if (memory.gathered > 0)
+        within += fmt::format("{} {} gathered weights", within.empty() ? "" : " and", size(memory.gathered));
+    return fmt::format("{} of state{}{} and {} of activations", size(memory.state),
+                       within.empty() ? "" : ", of it" + within, within.empty() ? "" : ",", size(memory.activations));
+}
+
 StepParts stepOf(const ModelPreset& model, const Cluster& cluster, const Parallelism& way,
                  const StepConstants& constants)
 {
@@ -127,7 +147,9 @@ StepParts stepOf(const ModelPreset& model, const Cluster& cluster, const Paralle
     const double layers = static_cast<double>(model.layers) / way.pipeline; // of a rank
     const double m = way.microbatches, parameters = parametersOf(model, way);
     const double ops = way.chunks * constants.measured.perOp.sum();
-    const double stage = layers * (layer.compute() + layer.recompute + layer.tensor() + layer.recomputeReduce) + ops;
+    const double gathers = 3 * gatherSeconds(parameters, cluster, way, constants); // of a microbatch
+    const double stage =
+        layers * (layer.compute() + layer.recompute + layer.tensor() + layer.recomputeReduce) + ops + gathers;
     StepParts out;
     out.compute = m * (layers * layer.compute() + ops + endsOf(model, cluster, way, constants));
     out.recompute = m * layers * layer.recompute;
@@ -136,7 +158,8 @@ StepParts stepOf(const ModelPreset& model, const Cluster& cluster, const Paralle
     if (way.pipeline > 1)
         out.messages =
             (m * way.chunks + way.pipeline - 1) * 2 * messageOf(model, way) / rateOf(cluster, constants, way.devices());
-    out.data = reduceSeconds(parameters, cluster, way, constants);
+    out.data =
+        m * gathers + reduceSeconds(parameters, cluster, way, constants) + tiedSeconds(model, cluster, way, constants);
     out.optimizer = optimizerSeconds(parameters, cluster, constants);
     return out;
 }
@@ -146,7 +169,9 @@ MemoryParts memoryOf(const ModelPreset& model, const Parallelism& way)
     const double layers = model.layers, p = way.pipeline;
     const double held = way.chunks == 1 ? layers / p * std::min(way.microbatches, way.pipeline)
                                         : layers * (1 + (p - 1) / (p * way.chunks));
-    return {stateBytes(way) * parametersOf(model, way), held * keptOf(model, way, way.kept, way.sequence)};
+    const double ends = endParametersOf(model, way), whole = gatheredBytes(model, way, layers / p, ends);
+    return {stateBytes(way) * parametersOf(model, way) + whole, held * keptOf(model, way, way.kept, way.sequence),
+            stateBytes(way) * ends, whole};
 }
 
 LayerFigures layerFigures(const ModelPreset& model, const Cluster& cluster, const Parallelism& way,
@@ -154,11 +179,12 @@ LayerFigures layerFigures(const ModelPreset& model, const Cluster& cluster, cons
 {
     const LayerTimes layer = layerOf(model, cluster, way, constants, number);
     LayerFigures out;
-    out.forward = layer.forward + 2 * layer.reduce;
-    out.input = layer.input + 2 * layer.reduce + layer.recompute + layer.recomputeReduce;
+    out.parameters = model.layerParameters() / way.tensor;
+    const double gather = gatherSeconds(out.parameters, cluster, way, constants);
+    out.forward = layer.forward + 2 * layer.reduce + gather;
+    out.input = layer.input + 2 * layer.reduce + layer.recompute + layer.recomputeReduce + 2 * gather;
     out.weight = layer.weight;
     out.kept = keptOf(model, way, way.kept, way.sequence);
-    out.parameters = model.layerParameters() / way.tensor;
     return out;
 }
 
@@ -173,13 +199,35 @@ double messageBytes(const ModelPreset& model, const Parallelism& way) { return m
 double stateBytes(const Parallelism& way)
 {
     const double d = way.replicas;
-    return weightBytes + gradientBytes / (way.zero >= 2 ? d : 1) + optimizerBytes / (way.zero >= 1 ? d : 1);
+    return weightBytes / (way.zero >= 3 ? d : 1) + gradientBytes / (way.zero >= 2 ? d : 1) +
+           optimizerBytes / (way.zero >= 1 ? d : 1);
+}
+
+double gatheredBytes(const ModelPreset& model, const Parallelism& way, double layers, double others)
+{
+    if (way.zero < 3 || way.replicas < 2) return 0;
+    return weightBytes * (std::min(2.0, layers) * model.layerParameters() / way.tensor + others);
+}
+
+double gatherSeconds(double parameters, const Cluster& cluster, const Parallelism& way, const StepConstants& constants)
+{
+    if (way.zero < 3 || way.replicas < 2) return 0;
+    const double d = way.replicas;
+    return (d - 1) / d * weightBytes * parameters / rateOf(cluster, constants, way.tensor * way.replicas);
+}
+
+double tiedSeconds(const ModelPreset& model, const Cluster& cluster, const Parallelism& way,
+                   const StepConstants& constants)
+{
+    if (model.embeddings != Embeddings::Tied || way.pipeline < 2) return 0;
+    return weightBytes * model.embeddingParameters(true, false) / way.tensor /
+           rateOf(cluster, constants, way.devices());
 }
 
 double reduceSeconds(double parameters, const Cluster& cluster, const Parallelism& way, const StepConstants& constants)
 {
     const double d = way.replicas;
-    return way.replicas < 2
+    return way.replicas < 2 || way.zero >= 3 // then each microbatch's are scattered
                ? 0
                : 2 * (d - 1) / d * weightBytes * parameters / rateOf(cluster, constants, way.tensor * way.replicas);
 }

@@ -9,6 +9,15 @@
 //
 // and the first stage holds layers/p × min(m, p) of them, of v > 1 chunks layers × (1 + (p − 1)/(p v)).
 //
+// Embedding and head, V h parameters each, are apart in that paper. Where they are counted (ModelPreset::embeddings) the
+// first stage has the one and the last the other, V h/t a device. Tied ones are one matrix: once in the memory of a rank
+// with the first and the last stage; on two ranks each has a copy, and the copies' gradients, 2 V h/t bytes one way, are
+// summed after those of replicas, as Megatron-LM does (megatron/core/distributed/finalize_model_grads.py).
+//
+// Replicas that share the weights, too (ZeRO 3, arXiv 1910.02054), gather them for each forward and each backward of a
+// microbatch, and scatter its gradients: three times (d − 1)/d × 2 bytes a parameter, which nothing hides, instead of the
+// reduction after the step. Whole are then the weights of two layers, one of them ahead, and of embedding and head.
+//
 // Time: a layer's forward takes f = max(s b h (24 h + 4 s) / (t × rate), floor) + what it keeps without recomputation ÷
 // memory rate; an all-reduce of its output among the t devices R = latency + 2 (t − 1)/t × 2 s b h ÷ link. Forward and
 // backward: 3 f + 4 R; selective 3 f + 4.5 R and the scores again; full 4 f + 6 R. Of the pipeline m × stage + (p − 1) ×
@@ -44,7 +53,7 @@ struct Parallelism {
     int samples = 1;  // b: of a microbatch
     int microbatches = 1;
     KeptActivations kept = KeptActivations::All;
-    int zero = 1;          // what replicas share of the state: 0 nothing, 1 optimizer, 2 gradients too
+    int zero = 1;          // what replicas share of the state: 0 nothing, 1 optimizer, 2 gradients too, 3 weights too
     bool sequence = false; // sequence parallelism among the t devices
 
     int devices() const { return tensor * pipeline * replicas; }
@@ -91,7 +100,7 @@ struct StepParts { // seconds; their sum is the step
     double bubble = 0;
     double tensor = 0;   // all-reduces within layers
     double messages = 0; // between stages
-    double data = 0;     // gradients among replicas
+    double data = 0;     // gradients among replicas and copies, weights that replicas share
     double optimizer = 0;
     double sum() const { return compute + recompute + bubble + tensor + messages + data + optimizer; }
 };
@@ -101,9 +110,13 @@ StepParts stepOf(const ModelPreset& model, const Cluster& cluster, const Paralle
 struct MemoryParts { // bytes of the fullest device
     double state = 0;
     double activations = 0;
+    double embedding = 0; // of the state: embedding and head, where they are counted
+    double gathered = 0;  // of the state: weights that are whole for a while
     double sum() const { return state + activations; }
 };
 MemoryParts memoryOf(const ModelPreset& model, const Parallelism& way);
+// "66.5 GiB of state, of it 4.80 GiB embedding and head, and 3.2 GiB of activations".
+std::string toText(const MemoryParts& memory);
 
 // What the layers of a stage do to one microbatch, a layer of each kind of recomputation: seconds and bytes.
 struct LayerFigures {
@@ -119,6 +132,14 @@ double headSeconds(const ModelPreset& model, const Cluster& cluster, const Paral
 double messageBytes(const ModelPreset& model, const Parallelism& way);
 // Bytes of state of a parameter on a device.
 double stateBytes(const Parallelism& way);
+// Bytes of weights that are whole for a while on a device with so many layers, and so many parameters of embedding and
+// head; 0 where replicas do not share weights.
+double gatheredBytes(const ModelPreset& model, const Parallelism& way, double layers, double others);
+// Seconds of one gather, or scatter, of so many parameters; 0 likewise.
+double gatherSeconds(double parameters, const Cluster& cluster, const Parallelism& way, const StepConstants& constants);
+// Seconds in which copies of a tied embedding on the first and the last rank sum their gradients.
+double tiedSeconds(const ModelPreset& model, const Cluster& cluster, const Parallelism& way,
+                   const StepConstants& constants);
 // Seconds in which the gradients of so many parameters are reduced, and the optimizer passes over them.
 double reduceSeconds(double parameters, const Cluster& cluster, const Parallelism& way, const StepConstants& constants);
 double optimizerSeconds(double parameters, const Cluster& cluster, const StepConstants& constants);

@@ -93,6 +93,15 @@ double ModelPreset::layerParameters() const
     return 2 * h * h * (1 + keyShare()) + 2 * h * inner() * experts;
 }
 
+double ModelPreset::embeddingParameters(bool first, bool last) const
+{
+    const int ends = (first ? 1 : 0) + (last ? 1 : 0);
+    const int matrices = embeddings == Embeddings::Apart  ? 0
+                         : embeddings == Embeddings::Tied ? std::min(1, ends)
+                                                          : ends;
+    return static_cast<double>(matrices) * vocabulary * hidden;
+}
+
 std::span<const ModelPreset> modelPresets() { return models; }
 
 std::span<const DevicePreset> devicePresets() { return devices; }

@@ -21,6 +21,13 @@
 
 namespace stagewright {
 
+// What counts of the embedding and the head, a matrix of vocabulary × hidden parameters each, to a planner of layouts.
+enum class Embeddings {
+    Apart, // nothing, as in the published formulas
+    Own,   // a matrix each
+    Tied,  // one matrix for both; on two ranks a copy each
+};
+
 struct ModelPreset {
     std::string_view name; // "gpt-1.5b"
     int layers = 0;
@@ -32,9 +39,12 @@ struct ModelPreset {
     int keyHeads = 0;       // of keys and values; 0: as many as heads
     int ffn = 0;            // inner width of the perceptron; 0: 4 × hidden
     int experts = 1;        // perceptrons of a layer, of which a token takes one; all are on each device
+    Embeddings embeddings = Embeddings::Apart;
     double keyShare() const { return keyHeads > 0 ? static_cast<double>(keyHeads) / heads : 1; }
     double inner() const { return ffn > 0 ? ffn : 4.0 * hidden; }
     double layerParameters() const; // 12 h² where nothing differs
+    // Of the counted matrices on a rank with the first stage, the last, or both.
+    double embeddingParameters(bool first, bool last) const;
     double parameters() const;
 };
 

@@ -44,8 +44,9 @@ std::vector<SurveyField> chooseFields()
         model,
         {.name = "sizes",
          .title = "Own sizes",
-         .help = "A model of your own instead, such as layers=32,hidden=4096,heads=32,seq=2048,vocab=50304. Empty: the "
-                 "chosen model.",
+         .help =
+             "A model of your own instead, such as layers=32,hidden=4096,heads=32,seq=2048,vocab=50304, or a preset "
+             "and what differs: gpt3-13b,tied. tied or tied=no counts embedding and head. Empty: the chosen model.",
          .kind = FieldKind::Text,
          .none = "the model's"},
         {.name = "cluster",
@@ -69,6 +70,7 @@ std::vector<SurveyField> chooseFields()
          .choices = {{"0", "nothing"},
                      {"1", "the optimizer's state"},
                      {"2", "gradients, too"},
+                     {"3", "weights, too"},
                      {"any", "each, sequences cut or not"}}},
         {.name = "pin",
          .title = "Pinned",
@@ -107,9 +109,8 @@ std::string degreesText(const WaysAnswer& answer, std::size_t place)
 {
     const LayoutCandidate& one = answer.all.candidates[place];
     if (!one.fits)
-        return fmt::format("t={}, p={}: nothing fits; {} needs {} at least, {} of state and {} of activations.",
-                           one.way.tensor, one.way.pipeline, toText(answer.question.layout, one.way),
-                           sizeText(one.memory.sum()), sizeText(one.memory.state), sizeText(one.memory.activations));
+        return fmt::format("t={}, p={}: nothing fits; {} needs {} at least, {}.", one.way.tensor, one.way.pipeline,
+                           toText(answer.question.layout, one.way), sizeText(one.memory.sum()), toText(one.memory));
     const std::string why = whyItLoses(one, answer.all.candidates.front());
     return fmt::format("t={}, p={}: {} takes {} and {}{}.", one.way.tensor, one.way.pipeline,
                        toText(answer.question.layout, one.way), timeText(one.step.sum()), sizeText(one.memory.sum()),
@@ -185,10 +186,10 @@ Result<WaysAnswer> waysSurvey(const WaysQuestion& question, const Progress& prog
 std::string WaysAnswer::setup() const
 {
     const LayoutQuestion& q = question.layout;
-    return fmt::format("Computed for {} on {}, {} a step{}: {} of {} ways fit {}; {}.{}", q.model.name,
+    return fmt::format("Computed for {} on {}, {} a step{}: {} of {} ways fit {}; {}; {}.{}", q.model.name,
                        toText(q.cluster), counted(q.samples, "sample"),
                        question.pinned.empty() ? "" : ", pinned " + question.pinned, all.fitting, all.candidates.size(),
-                       sizeText(q.cluster.memory), wordsOf(q.constants, q.cluster),
+                       sizeText(q.cluster.memory), wordsOf(q.constants, q.cluster), wordsOfEmbeddings(q.model),
                        question.measured.empty() ? "" : " Layers: " + question.measured + ".");
 }
 
@@ -196,9 +197,8 @@ std::string WaysAnswer::sentence() const
 {
     const LayoutCandidate& best = shown.front();
     if (!fits())
-        return fmt::format("Nothing fits {}: {} needs {} at least, {} of state and {} of activations.",
-                           sizeText(question.layout.cluster.memory), toText(question.layout, best.way),
-                           sizeText(best.memory.sum()), sizeText(best.memory.state), sizeText(best.memory.activations));
+        return fmt::format("Nothing fits {}: {} needs {} at least, {}.", sizeText(question.layout.cluster.memory),
+                           toText(question.layout, best.way), sizeText(best.memory.sum()), toText(best.memory));
     std::string out =
         fmt::format("{} is fastest with {}.", toText(question.layout, best.way), timeText(best.step.sum()));
     std::size_t quickest = 0; // of those simulated
@@ -223,8 +223,7 @@ std::string WaysAnswer::text(std::size_t way) const
         fmt::format("{}. {}: a step of {}", way + 1, toText(question.layout, one.way), timeText(one.step.sum()));
     if (simulated[way])
         out += fmt::format(", simulated {} with {}", timeText(simulated[way]->seconds), simulated[way]->schedule);
-    out += fmt::format("; {} of {}, {} of state and {} of activations.", sizeText(one.memory.sum()), sizeText(cap),
-                       sizeText(one.memory.state), sizeText(one.memory.activations));
+    out += fmt::format("; {} of {}, {}.", sizeText(one.memory.sum()), sizeText(cap), toText(one.memory));
     if (!one.fits) return out + fmt::format(" It lacks {}.", sizeText(one.memory.sum() - cap));
     const std::string why = whyItLoses(one, shown.front());
     if (!why.empty()) out += fmt::format(" It loses to the first by {}.", why);
@@ -252,6 +251,8 @@ SurveyTable waysTable(const WaysAnswer& answer)
                      {"why", "Why not the first", ColumnKind::Text, "The part of the step that costs most more."}};
     for (const StepPart& part : stepParts) table.columns.push_back({part.key, part.title, ColumnKind::Time});
     table.columns.push_back({"state_bytes", "State", ColumnKind::Size});
+    table.columns.push_back({"embedding_bytes", "Embedding", ColumnKind::Size,
+                             "Of the state: embedding and head, where they are counted."});
     table.columns.push_back({"activation_bytes", "Activations", ColumnKind::Size});
     for (std::size_t i = 0; i < answer.shown.size(); ++i) {
         const LayoutCandidate& one = answer.shown[i];
@@ -266,6 +267,7 @@ SurveyTable waysTable(const WaysAnswer& answer)
                                   : fmt::format("lacks {}", sizeText(one.memory.sum() - cap)));
         for (const StepPart& part : stepParts) row.emplace_back(nanosOf(one.step.*part.place));
         row.emplace_back(static_cast<std::int64_t>(std::llround(one.memory.state)));
+        row.emplace_back(static_cast<std::int64_t>(std::llround(one.memory.embedding)));
         row.emplace_back(static_cast<std::int64_t>(std::llround(one.memory.activations)));
         table.rows.push_back(std::move(row));
     }

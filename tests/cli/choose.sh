@@ -33,7 +33,7 @@ expect_err 'nothing fits 74.5 GiB: t1 p8 v1 d1 b1 full needs 369.0 GiB at least,
 run stagewright choose --model layers=16,hidden=256,heads=4,seq=128 --cluster 64@a100:between=1MB/s --top 1
 expect_out '^fewer devices are faster: .* on (1 device|[248] devices) takes '
 
-for wrong in '--cluster 64' '--cluster 64@b900' '--cluster 12@a100' '--model gpt9' '--model layers=3' '--pin t=x' '--pin q=1' '--samples 0' '--zero 3' '--model layers=7,hidden=64,heads=8 --samples 3'; do
+for wrong in '--cluster 64' '--cluster 64@b900' '--cluster 12@a100' '--model gpt9' '--model layers=3' '--pin t=x' '--pin q=1' '--samples 0' '--zero 4' '--model layers=7,hidden=64,heads=8 --samples 3'; do
     # shellcheck disable=SC2086
     run stagewright choose $wrong
     expect_code 2
@@ -82,6 +82,24 @@ echo '{"hosts": [{"device": "h100", "count": -1}]}' >wrong.json
 run stagewright choose --cluster wrong.json
 expect_code 3
 expect_err 'wrong.json: host 1: count is 1 to 100000, not -1'
+
+# embedding and head: not counted as published, tied or of their own; weights that replicas share
+run stagewright choose --top 1
+expect_out 'embedding and head are not in the memory, as in the published formulas: tied or tied=no'
+run stagewright choose --model gpt3-13b,tied --cluster 32@a100 --samples 256 --top 1 --json
+expect_code 0
+expect_json gpt3-13b model
+expect_out 'tied, 257.6 million parameters: counted once where both are on one rank'
+expect_that 'they take memory' python3 -c 'import json; r = json.load(open("out.txt"))["rows"][0]; assert 0 < r["embedding_bytes"] < r["state_bytes"]'
+run stagewright choose --model gpt3-13b,tied=no --cluster 8@l4 --samples 8 --pin p=1 --top 1
+expect_code 1
+expect_err 'of state, of it .* embedding and head, and'
+run stagewright choose --model gpt3-13b,tied=maybe
+expect_code 2
+run stagewright choose --model gpt3-13b --cluster 32@a100 --samples 256 --zero 3 --pin t=1,p=1 --top 1 --json
+expect_code 0
+expect_json 3 rows 0 zero
+expect_that 'weights are gathered' python3 -c 'import json; r = json.load(open("out.txt"))["rows"][0]; assert r["gathered_bytes"] > 0 and r["parts_s"]["data"] > 0'
 
 # layouts: written, changed, read; Megatron-LM's text
 run stagewright choose --cluster 16@h100 --model gpt3-13b --samples 64 --pin p=4,t=2 --top 1 --save-layout layout.json

@@ -266,6 +266,83 @@ private slots:
         }
     }
 
+    // Embedding and head: apart as published, of their own or tied, once or twice; weights that replicas share, in the
+    // memory, in the step, and in the simulated pipeline.
+    void embeddingsAndSharedWeightsCount()
+    {
+        const auto apart = *parseModelShape("layers=8,hidden=1024,heads=16,vocab=50304");
+        const auto tied = *parseModelShape("layers=8,hidden=1024,heads=16,vocab=50304,tied");
+        const auto own = *parseModelShape("layers=8,hidden=1024,heads=16,vocab=50304,tied=no");
+        QVERIFY(parseModelShape("gpt3-13b,tied")->embeddings == Embeddings::Tied);
+        QCOMPARE(parseModelShape("gpt3-13b,tied")->layers, 40);
+        QCOMPARE(std::string(parseModelShape("gpt3-13b,tied")->name), std::string("gpt3-13b"));
+        QCOMPARE(std::string(parseModelShape("gpt3-13b,seq=4096")->name), std::string("your model"));
+        for (const char* wrong : {"gpt3-13b,tied=maybe", "tied,gpt3-13b", "tied", "gpt3-13b,gpt3-13b"})
+            QVERIFY2(!parseModelShape(wrong).has_value(), wrong);
+        const double matrix = 50304.0 * 1024;
+        const Cluster cluster = *parseCluster("16@a100");
+        const auto more = [&](const ModelPreset& model, const Parallelism& way) {
+            return memoryOf(model, way).state - memoryOf(apart, way).state;
+        };
+        Parallelism whole{2, 1, 1, 1, 1, 4, KeptActivations::All, 0};
+        QCOMPARE(more(tied, whole), 18 * matrix / 2);
+        QCOMPARE(more(own, whole), 2 * 18 * matrix / 2);
+        QCOMPARE(memoryOf(tied, whole).embedding, 18 * matrix / 2);
+        Parallelism staged{2, 2, 1, 4, 1, 4, KeptActivations::All, 1};
+        for (const ModelPreset& model : {tied, own}) QCOMPARE(more(model, staged), (2 + 4 + 12 / 4.0) * matrix / 2);
+        const auto data = [&](const ModelPreset& model) { return stepOf(model, cluster, staged).data; };
+        const double copies = 2 * matrix / 2 / linkOf(cluster, {}, 16).bytesPerSecond;
+        QVERIFY(std::abs(data(tied) - data(own) - copies) < 1e-12);
+        QVERIFY(data(own) > data(apart));
+        // by rank: the first and the last, of V-shaped schedules one rank has both
+        const auto states = [&](const char* schedule, const ModelPreset& model) {
+            Parallelism way{1, 2, 1, 1, 1, 4, KeptActivations::All, 0};
+            way.chunks = std::string_view(schedule) == "zbv" ? 2 : 1;
+            const auto step = stepUnder(schedule, layoutOf(model, way), model, cluster);
+            return std::vector<double>{step->ranks[0].state, step->ranks[1].state};
+        };
+        for (const char* schedule : {"1f1b", "zbv"}) {
+            const auto base = states(schedule, apart), once = states(schedule, tied), twice = states(schedule, own);
+            const bool together = std::string_view(schedule) == "zbv";
+            QCOMPARE(once[0] - base[0], 18 * matrix);
+            QCOMPARE(once[1] - base[1], together ? 0 : 18 * matrix);
+            QCOMPARE(twice[0] - base[0], (together ? 2 : 1) * 18 * matrix);
+        }
+
+        Parallelism shared = staged;
+        shared.zero = 3;
+        const double layer = apart.layerParameters() / 2, ours = 4 * layer;
+        QCOMPARE(stateBytes(shared), 18 / 4.0);
+        QCOMPARE(memoryOf(apart, shared).gathered, 2 * 2 * layer);
+        QCOMPARE(memoryOf(apart, shared).state, 18 / 4.0 * ours + 2 * 2 * layer);
+        QCOMPARE(memoryOf(tied, shared).gathered, 2 * (2 * layer + matrix / 2));
+        const double gather = 0.75 * 2 * ours / linkOf(cluster, {}, 8).bytesPerSecond;
+        const StepParts with = stepOf(apart, cluster, shared), without = stepOf(apart, cluster, staged);
+        QVERIFY(std::abs(with.data - 4 * 3 * gather) < 1e-9);
+        QVERIFY(std::abs(with.bubble - without.bubble - 3 * gather) < 1e-9);
+        const auto schedule = makeSchedule("1f1b", {2, 4});
+        const auto makespan = [&](const Parallelism& way) {
+            auto costs = layoutCosts(*schedule, layoutOf(apart, way), apart, cluster);
+            costs.links = {};
+            return static_cast<double>(figuresOf(*schedule, *simulate(*schedule, costs)).makespan) / 1e9;
+        };
+        QVERIFY(std::abs(makespan(shared) - makespan(staged) - (4 + 1) * 3 * gather) < 1e-6);
+        const auto step = stepUnder("1f1b", layoutOf(apart, shared), apart, cluster);
+        QCOMPARE(step->reduce, 0.0);
+        QCOMPARE(step->ranks[0].state, memoryOf(apart, shared).state);
+        std::string whyNot;
+        shared.tensor = 1;
+        QVERIFY(trainingCommand(apart, shared, "1f1b", whyNot).find("--shard weights") != std::string::npos);
+        QVERIFY(trainingCommand(tied, shared, "1f1b", whyNot).empty());
+        QCOMPARE(whyNot, std::string("a tied embedding can't be trained here"));
+        QVERIFY(megatronArguments(own, shared).find("optim_grads_params --untie") != std::string::npos);
+
+        // the sizes of one's own count in the layout as in the way
+        const auto experts = *parseModelShape("layers=8,hidden=1024,heads=16,experts=4");
+        QCOMPARE(stepUnder("1f1b", layoutOf(experts, staged), experts, cluster)->ranks[0].state,
+                 memoryOf(experts, staged).state);
+    }
+
     void clustersAreRead()
     {
         // a preset, as JSON and back

@@ -106,6 +106,8 @@ Json jsonOf(const LayoutCandidate& one, const std::optional<LayoutStep>& simulat
               {"optimizer", one.step.optimizer}}},
             {"state_bytes", one.memory.state},
             {"activation_bytes", one.memory.activations},
+            {"embedding_bytes", one.memory.embedding},
+            {"gathered_bytes", one.memory.gathered},
             {"fits", one.fits},
             {"schedule", simulated ? Json(simulated->schedule) : Json(nullptr)},
             {"simulated_s", simulated ? Json(simulated->seconds) : Json(nullptr)},
@@ -148,9 +150,8 @@ std::string tableOf(const LayoutQuestion& question, const std::vector<LayoutCand
 // What is missing where nothing fits, of the way that needs least.
 std::string missing(const LayoutCandidate& least, double cap)
 {
-    return fmt::format("nothing fits {}: {} needs {} at least, {} of state and {} of activations", sizeText(cap),
-                       toText(least.way), sizeText(least.memory.sum()), sizeText(least.memory.state),
-                       sizeText(least.memory.activations));
+    return fmt::format("nothing fits {}: {} needs {} at least, {}", sizeText(cap), toText(least.way),
+                       sizeText(least.memory.sum()), toText(least.memory));
 }
 
 // Rows of a table, or the runs of a file that are such rows.
@@ -431,6 +432,7 @@ Result<int> runChoose(const LayoutChoice& options, Session& session)
             {{"model", std::string(question.model.name)},
              {"cluster", ownJson(toJson(question.cluster))},
              {"constants", wordsOf(question.constants, question.cluster)},
+             {"embeddings", wordsOfEmbeddings(question.model)},
              {"measured", asked.measured.empty() ? Json(nullptr) : Json(asked.measured)},
              {"devices", question.cluster.devices},
              {"memory_bytes", question.cluster.memory},
@@ -446,7 +448,7 @@ Result<int> runChoose(const LayoutChoice& options, Session& session)
     session.out(fmt::format("{} on {}, {} a step: {} of {} ways fit {}\n", question.model.name,
                             toText(question.cluster), counted(question.samples, "sample"), answer.fitting,
                             answer.candidates.size(), sizeText(question.cluster.memory)));
-    session.out(wordsOf(question.constants, question.cluster) + "\n");
+    session.out(wordsOf(question.constants, question.cluster) + "\n" + wordsOfEmbeddings(question.model) + "\n");
     if (!asked.measured.empty()) session.out("layers: " + asked.measured + "\n");
     session.out(tableOf(question, shown, simulated, session.colourOut()));
     if (!best.fits) {
@@ -488,7 +490,7 @@ Command command_choose()
             verb.value("--model", &options->model,
                        "The model: a preset of 'stagewright devices --presets', or its sizes [gpt3-175b; the run's of "
                        "--layers-from]")
-                .form("NAME|layers=L,hidden=H,heads=A[,kv=K,ffn=F,seq=S,vocab=V,experts=E]");
+                .form("NAME|layers=L,hidden=H,heads=A[,kv=K,ffn=F,seq=S,vocab=V,experts=E,tied]");
             verb.value("--cluster", &options->cluster,
                        "Devices and their kind; :per-host=8, :memory=80GB, :within=300GB/s, :between=25GB/s of a "
                        "network card, :cards=8 of a host; or a cluster's file, also what 'devices --json' or 'hosts "
@@ -499,11 +501,10 @@ Command command_choose()
                 .form("B")
                 .check(wholeNumber(1, 1'000'000));
             verb.value("--zero", &options->zero,
-                       "What replicas share: 0 nothing, 1 the optimizer's state, 2 gradients too; any: each, with "
-                       "sequence "
-                       "parallelism and without [1]")
-                .form("0|1|2|any")
-                .check(oneOf({"0", "1", "2", "any"}));
+                       "What replicas share: 0 nothing, 1 the optimizer's state, 2 gradients too, 3 weights too; any: "
+                       "each, with sequence parallelism and without [1]")
+                .form("0|1|2|3|any")
+                .check(oneOf({"0", "1", "2", "3", "any"}));
             verb.value("--pin", &options->pinned, "Only ways with these: t, p, v, d, b, recompute, sp=yes|no")
                 .form("t=8,p=4,…");
             verb.value("--top", &options->top, "Ways that are shown [10]").form("N").check(wholeNumber(1, 10'000));
