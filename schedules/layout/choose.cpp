@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "schedules/base/quantity.h"
 #include "schedules/base/text.h"
@@ -80,6 +82,16 @@ std::vector<Parallelism> waysOf(const LayoutQuestion& q)
     return out;
 }
 
+bool inRow(const std::vector<int>& ascending)
+{
+    return ascending.empty() || ascending.back() - ascending.front() + 1 == static_cast<int>(ascending.size());
+}
+
+std::string rangeText(const std::vector<int>& row) // "2", "1-3"
+{
+    return row.size() == 1 ? std::to_string(row[0]) : fmt::format("{}-{}", row.front(), row.back());
+}
+
 } // namespace
 
 Result<void> pin(std::string_view text, LayoutQuestion& question)
@@ -122,27 +134,57 @@ std::string toText(const LayoutQuestion& question, const Parallelism& way)
     return fmt::format("{} z{}{}", toText(way), way.zero, way.sequence ? " sp" : "");
 }
 
-std::string trainingCommand(const ModelPreset& model, const Parallelism& way, std::string_view schedule,
+std::string trainingCommand(const ModelPreset& model, const Layout& layout, std::string_view schedule,
                             std::string& whyNot)
 {
-    const char* cant = way.kept == KeptActivations::Selective   ? "selective recomputation"
-                       : model.keyShare() != 1 || model.ffn > 0 ? "kv and ffn of one's own"
-                       : model.experts > 1                      ? "experts"
-                       : model.embeddings == Embeddings::Tied   ? "a tied embedding"
-                                                                : "";
-    const std::string what = way.tensor > 1 ? fmt::format("t = {}", way.tensor) : cant;
-    whyNot = what.empty() ? "" : what + " can't be trained here";
-    if (!whyNot.empty()) return {};
-    std::string out = fmt::format("stagewright record --schedule {} --ranks {} --microbatches {}", schedule,
-                                  way.pipeline, way.microbatches);
-    if (way.chunks > 1) out += fmt::format(" --chunks {}", way.chunks);
-    if (way.replicas > 1) {
-        constexpr std::string_view shared[] = {"none", "optimizer", "gradients", "weights"};
-        out += fmt::format(" --replicas {} --shard {}", way.replicas, shared[std::clamp(way.zero, 0, 3)]);
+    const LayoutStage& first = layout.stages.front();
+    std::vector<int> recomputing, again; // stages, layers
+    int layer = 0;
+    whyNot = model.keyShare() != 1 || model.ffn > 0 ? "kv and ffn of one's own"
+             : model.experts > 1                    ? "experts"
+             : model.embeddings == Embeddings::Tied ? "a tied embedding"
+                                                    : "";
+    bool mixed = false; // stages of which some layers recompute
+    for (std::size_t k = 0; k < layout.stages.size(); ++k) {
+        const LayoutStage& stage = layout.stages[k];
+        std::size_t full = 0;
+        for (const KeptActivations kept : stage.layers) {
+            if (kept == KeptActivations::Selective) whyNot = "selective recomputation";
+            if (kept == KeptActivations::Inputs) {
+                ++full;
+                again.push_back(layer);
+            }
+            ++layer;
+        }
+        if (full > 0) recomputing.push_back(static_cast<int>(k));
+        mixed = mixed || (full > 0 && full < stage.layers.size());
+        if (stage.replicas() != first.replicas() || stage.zero != first.zero)
+            whyNot = "another number of replicas, or state that they share, in each stage";
     }
-    if (way.kept == KeptActivations::Inputs) out += " --recompute all";
-    return out + fmt::format(" --microbatch-size {} --model layers={},hidden={},heads={},seq={},vocab={}", way.samples,
-                             model.layers, model.hidden, model.heads, model.sequence, model.vocabulary);
+    if (!inRow(recomputing) || (mixed && !inRow(again)))
+        whyNot = "recomputation of stages, or of layers, that are not in a row";
+    for (const LayoutStage& stage : layout.stages)
+        if (stage.tensor > 1) whyNot = fmt::format("t = {}", stage.tensor);
+    if (!whyNot.empty()) {
+        whyNot += " can't be trained here";
+        return {};
+    }
+    std::string out = fmt::format("stagewright record --schedule {} --ranks {} --microbatches {}", schedule,
+                                  layout.ranks, layout.microbatches);
+    if (layout.chunks() > 1) out += fmt::format(" --chunks {}", layout.chunks());
+    if (first.replicas() > 1) {
+        constexpr std::string_view shared[] = {"none", "optimizer", "gradients", "weights"};
+        out += fmt::format(" --replicas {} --shard {}", first.replicas(), shared[std::clamp(first.zero, 0, 3)]);
+    }
+    const bool all = recomputing.size() == layout.stages.size();
+    if (!recomputing.empty()) out += " --recompute " + (all ? "all" : rangeText(recomputing));
+    if (mixed) out += " --recompute-layers " + rangeText(again);
+    const auto layers = layout.layersByStage();
+    if (std::adjacent_find(layers.begin(), layers.end(), std::not_equal_to<>()) != layers.end())
+        out += fmt::format(" --stage-layers {}", fmt::join(layers, ","));
+    return out + fmt::format(" --microbatch-size {} --model layers={},hidden={},heads={},seq={},vocab={}",
+                             layout.samples / first.replicas(), model.layers, model.hidden, model.heads, model.sequence,
+                             model.vocabulary);
 }
 
 std::vector<std::optional<LayoutStep>> simulateWays(const LayoutQuestion& question,
@@ -163,7 +205,7 @@ Result<LayoutAnswer> chooseLayout(const LayoutQuestion& question)
     LayoutAnswer out;
     for (const Parallelism& way : waysOf(question)) {
         LayoutCandidate one{way, stepOf(question.model, question.cluster, way, question.constants),
-                            memoryOf(question.model, way)};
+                            memoryOf(question.model, way, question.constants)};
         one.fits = one.memory.sum() <= question.cluster.memory;
         out.fitting += one.fits ? 1 : 0;
         out.candidates.push_back(one);
@@ -206,6 +248,7 @@ std::string wordsOf(const StepConstants& constants, const Cluster& cluster)
 {
     StepConstants plain = constants;
     plain.measured = {};
+    plain.others.clear();
     if (!constants.measured.layers.empty() && plain.layerFloor == 0) plain.layerFloor = StepConstants().layerFloor;
     if (!(plain == StepConstants())) return "your own constants";
     const bool same = cluster.title.empty() && cluster.device.name == "a100" && cluster.kinds.empty();

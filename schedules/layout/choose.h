@@ -64,7 +64,7 @@ std::string wordsOfEmbeddings(const ModelPreset& model);
 std::string toText(const LayoutQuestion& question, const Parallelism& way);
 
 // The command that trains it here under a schedule; "": it can't, with the reason in whyNot.
-std::string trainingCommand(const ModelPreset& model, const Parallelism& way, std::string_view schedule,
+std::string trainingCommand(const ModelPreset& model, const Layout& layout, std::string_view schedule,
                             std::string& whyNot);
 
 // Megatron-LM's arguments of a way.

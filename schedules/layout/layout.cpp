@@ -51,9 +51,15 @@ std::vector<KeptActivations> keptOfStage(JsonInput& in, const JsonInput::Json& j
     return out;
 }
 
-double parametersOf(const LayoutStage& stage, const ModelPreset& model)
+// Of a device, by layer of the stage whose first is this one.
+std::vector<double> parametersOf(const LayoutStage& stage, const Parallelism& way, int first, const ModelPreset& model,
+                                 const StepConstants& constants)
 {
-    return model.layerParameters() / stage.tensor * static_cast<double>(stage.layers.size());
+    std::vector<double> out;
+    for (std::size_t i = 0; i < stage.layers.size(); ++i)
+        out.push_back(model.layerParameters() / stage.tensor *
+                      constants.measuredAt(way).keptOf(first + static_cast<int>(i)).parameters);
+    return out;
 }
 
 // Schedules that turn around, such as V-shaped ones, put stages on other ranks: only where all ranks are equal.
@@ -81,6 +87,7 @@ LayoutStep stepOfSchedule(const Schedule& schedule, const SimResult& result, con
     std::vector<double> parameters(out.ranks.size(), 0), reduce(out.ranks.size(), 0);
     const int last = schedule.stages - 1;
     const bool together = schedule.placement.rankOf(0, 0) == schedule.placement.rankOf(last, 0);
+    int layers = 0; // of the stages before
     for (std::size_t k = 0; k < layout.stages.size(); ++k) {
         const auto stage = static_cast<int>(k);
         const int rank = schedule.placement.rankOf(stage, 0);
@@ -88,12 +95,14 @@ LayoutStep stepOfSchedule(const Schedule& schedule, const SimResult& result, con
         // a tied head is with the embedding where both are on one rank
         const bool head = stage == last && !(together && last > 0 && model.embeddings == Embeddings::Tied);
         const double ends = model.embeddingParameters(stage == 0, head) / way.tensor;
-        const double own = parametersOf(layout.stages[k], model) + ends;
+        const auto each = parametersOf(layout.stages[k], way, layers, model, constants);
+        layers += static_cast<int>(each.size());
+        const double own = std::accumulate(each.begin(), each.end(), ends);
+        const double largest = each.empty() ? 0 : *std::max_element(each.begin(), each.end());
         parameters[static_cast<std::size_t>(rank)] += own;
         reduce[static_cast<std::size_t>(rank)] += reduceSeconds(own, cluster, way, constants);
         out.ranks[static_cast<std::size_t>(rank)].state +=
-            stateBytes(way) * own +
-            gatheredBytes(model, way, static_cast<double>(layout.stages[k].layers.size()), ends);
+            stateBytes(way) * own + gatheredBytes(way, static_cast<double>(each.size()), largest, ends);
         if (stage == 0 && !together)
             reduce[static_cast<std::size_t>(rank)] += tiedSeconds(model, cluster, way, constants);
     }
@@ -335,7 +344,7 @@ CostModel layoutCosts(const Schedule& schedule, const Layout& layout, const Mode
     for (int k = 0; k < schedule.stages; ++k) {
         Parallelism way = wayOf(layout, k);
         const LayoutStage& stage = layout.stages[static_cast<std::size_t>(k)];
-        const MeasuredRatios& measured = constants.measured;
+        const MeasuredRatios& measured = constants.measuredAt(way);
         double forward = measured.perOp.forward, input = measured.perOp.input, weight = measured.perOp.weight, kept = 0;
         const auto add = [&](const PassRatios& ratios, double seconds) {
             forward += ratios.forward * seconds;

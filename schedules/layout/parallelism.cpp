@@ -46,10 +46,41 @@ double endParametersOf(const ModelPreset& model, const Parallelism& way)
     return model.embeddingParameters(true, way.pipeline == 1) / way.tensor;
 }
 
-double parametersOf(const ModelPreset& model, const Parallelism& way)
+double parametersOf(const ModelPreset& model, const Parallelism& way, const MeasuredRatios& measured)
 {
-    return model.layerParameters() * model.layers / (static_cast<double>(way.tensor) * way.pipeline) +
+    return measured.keptMean.parameters * model.layerParameters() * model.layers /
+               (static_cast<double>(way.tensor) * way.pipeline) +
            endParametersOf(model, way);
+}
+
+// By each layer's own ratios: of the rank that needs most.
+MemoryParts memoryByLayer(const ModelPreset& model, const Parallelism& way, const MeasuredRatios& measured)
+{
+    const auto kept = static_cast<std::size_t>(way.kept);
+    const double p = way.pipeline, layer = model.layerParameters() / way.tensor;
+    const double bytes = keptOf(model, way, way.kept, way.sequence);
+    const int perStage = std::max(1, model.layers / (way.pipeline * way.chunks));
+    std::vector<double> keeps(static_cast<std::size_t>(way.pipeline), 0), has = keeps;
+    double largest = 0;
+    for (int i = 0; i < model.layers; ++i) {
+        const KeptRatios& ratios = measured.keptOf(i);
+        const auto rank = static_cast<std::size_t>(i / perStage % way.pipeline);
+        keeps[rank] += ratios.bytes[kept] * bytes;
+        has[rank] += ratios.parameters * layer;
+        largest = std::max(largest, ratios.parameters * layer);
+    }
+    MemoryParts most;
+    for (int rank = 0; rank < way.pipeline; ++rank) {
+        const auto i = static_cast<std::size_t>(rank);
+        const double held =
+            way.chunks == 1 ? std::min(way.microbatches, way.pipeline - rank) : p + (p - 1) / way.chunks;
+        const double ends = model.embeddingParameters(rank == 0, rank + 1 == way.pipeline) / way.tensor;
+        const double whole = gatheredBytes(way, model.layers / p, largest, ends);
+        const MemoryParts one{stateBytes(way) * (has[i] + ends) + whole, held * keeps[i], stateBytes(way) * ends,
+                              whole};
+        if (one.sum() > most.sum()) most = one;
+    }
+    return most;
 }
 
 double perCard(const Cluster& cluster, const StepConstants& c) { return cluster.card() * c.betweenShare; }
@@ -78,7 +109,8 @@ LayerTimes layerOf(const ModelPreset& model, const Cluster& cluster, const Paral
     const double computed =
         std::max(width * (productsOf(model) + 4 * s) / (t * rate), c.layerFloor) +
         keptOf(model, way, KeptActivations::All, false) / (cluster.device.bytesPerSecond * c.memoryShare);
-    const PassRatios& measured = c.measured.of(layer);
+    const PassRatios& measured = c.measuredAt(way).of(layer);
+    const auto& again = c.measuredAt(way).keptOf(layer).again;
     out.forward = computed * measured.forward;
     out.input = computed * measured.input;
     out.weight = computed * measured.weight;
@@ -87,10 +119,10 @@ LayerTimes layerOf(const ModelPreset& model, const Cluster& cluster, const Paral
                                                       : perCard(cluster, c) * std::min(cluster.cards, way.tensor);
     if (way.tensor > 1) out.reduce = c.collective + 2 * (t - 1) / t * 2 * width / link;
     if (way.kept == KeptActivations::Inputs) {
-        out.recompute = out.forward;
+        out.recompute = out.forward * again[static_cast<std::size_t>(way.kept)];
         out.recomputeReduce = 2 * out.reduce;
     } else if (way.kept == KeptActivations::Selective) {
-        out.recompute = 4 * width * s / (t * rate) * measured.forward;
+        out.recompute = 4 * width * s / (t * rate) * measured.forward * again[static_cast<std::size_t>(way.kept)];
         out.recomputeReduce = 0.5 * out.reduce;
     }
     return out;
@@ -99,12 +131,25 @@ LayerTimes layerOf(const ModelPreset& model, const Cluster& cluster, const Paral
 // What the embedding and the head of a rank take of a microbatch; the fuller one where they are on two ranks.
 double endsOf(const ModelPreset& model, const Cluster& cluster, const Parallelism& way, const StepConstants& c)
 {
-    const double head = headSeconds(model, cluster, way, c) * c.measured.head.sum();
-    const double embedding = c.measured.embedding.sum() * way.samples / way.tensor;
+    const MeasuredRatios& measured = c.measuredAt(way);
+    const double head = headSeconds(model, cluster, way, c) * measured.head.sum();
+    const double embedding = measured.embedding.sum() * way.samples / way.tensor;
     return way.pipeline > 1 ? std::max(head, embedding) : head + embedding;
 }
 
 } // namespace
+
+const MeasuredRatios& StepConstants::measuredAt(const Parallelism& way) const
+{
+    const auto distance = [&](const MeasuredRatios& one) {
+        return std::abs(std::log(static_cast<double>(one.samples) / way.samples)) +
+               std::abs(std::log(static_cast<double>(one.tensor) / way.tensor));
+    };
+    const MeasuredRatios* best = &measured;
+    for (const MeasuredRatios& one : others)
+        if (distance(one) < distance(*best)) best = &one;
+    return *best;
+}
 
 std::string_view toText(KeptActivations kept)
 {
@@ -145,8 +190,9 @@ StepParts stepOf(const ModelPreset& model, const Cluster& cluster, const Paralle
 {
     const LayerTimes layer = layerOf(model, cluster, way, constants);
     const double layers = static_cast<double>(model.layers) / way.pipeline; // of a rank
-    const double m = way.microbatches, parameters = parametersOf(model, way);
-    const double ops = way.chunks * constants.measured.perOp.sum();
+    const MeasuredRatios& measured = constants.measuredAt(way);
+    const double m = way.microbatches, parameters = parametersOf(model, way, measured);
+    const double ops = way.chunks * measured.perOp.sum();
     const double gathers = 3 * gatherSeconds(parameters, cluster, way, constants); // of a microbatch
     const double stage =
         layers * (layer.compute() + layer.recompute + layer.tensor() + layer.recomputeReduce) + ops + gathers;
@@ -164,14 +210,17 @@ StepParts stepOf(const ModelPreset& model, const Cluster& cluster, const Paralle
     return out;
 }
 
-MemoryParts memoryOf(const ModelPreset& model, const Parallelism& way)
+MemoryParts memoryOf(const ModelPreset& model, const Parallelism& way, const StepConstants& constants)
 {
+    const MeasuredRatios& measured = constants.measuredAt(way);
+    if (!measured.kept.empty()) return memoryByLayer(model, way, measured);
     const double layers = model.layers, p = way.pipeline;
     const double held = way.chunks == 1 ? layers / p * std::min(way.microbatches, way.pipeline)
                                         : layers * (1 + (p - 1) / (p * way.chunks));
-    const double ends = endParametersOf(model, way), whole = gatheredBytes(model, way, layers / p, ends);
-    return {stateBytes(way) * parametersOf(model, way) + whole, held * keptOf(model, way, way.kept, way.sequence),
-            stateBytes(way) * ends, whole};
+    const double ends = endParametersOf(model, way);
+    const double whole = gatheredBytes(way, layers / p, model.layerParameters() / way.tensor, ends);
+    return {stateBytes(way) * parametersOf(model, way, measured) + whole,
+            held * keptOf(model, way, way.kept, way.sequence), stateBytes(way) * ends, whole};
 }
 
 LayerFigures layerFigures(const ModelPreset& model, const Cluster& cluster, const Parallelism& way,
@@ -179,12 +228,15 @@ LayerFigures layerFigures(const ModelPreset& model, const Cluster& cluster, cons
 {
     const LayerTimes layer = layerOf(model, cluster, way, constants, number);
     LayerFigures out;
-    out.parameters = model.layerParameters() / way.tensor;
+    const KeptRatios& kept = constants.measuredAt(way).keptOf(number);
+    out.parameters = kept.parameters * model.layerParameters() / way.tensor;
+    out.alone = layer.forward;
+    out.again = layer.recompute;
     const double gather = gatherSeconds(out.parameters, cluster, way, constants);
     out.forward = layer.forward + 2 * layer.reduce + gather;
     out.input = layer.input + 2 * layer.reduce + layer.recompute + layer.recomputeReduce + 2 * gather;
     out.weight = layer.weight;
-    out.kept = keptOf(model, way, way.kept, way.sequence);
+    out.kept = keptOf(model, way, way.kept, way.sequence) * kept.bytes[static_cast<std::size_t>(way.kept)];
     return out;
 }
 
@@ -203,10 +255,10 @@ double stateBytes(const Parallelism& way)
            optimizerBytes / (way.zero >= 1 ? d : 1);
 }
 
-double gatheredBytes(const ModelPreset& model, const Parallelism& way, double layers, double others)
+double gatheredBytes(const Parallelism& way, double layers, double parameters, double others)
 {
     if (way.zero < 3 || way.replicas < 2) return 0;
-    return weightBytes * (std::min(2.0, layers) * model.layerParameters() / way.tensor + others);
+    return weightBytes * (std::min(2.0, layers) * parameters + others);
 }
 
 double gatherSeconds(double parameters, const Cluster& cluster, const Parallelism& way, const StepConstants& constants)

@@ -27,6 +27,7 @@
 // tensor first, then replicas, then pipeline.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -61,15 +62,24 @@ struct Parallelism {
 };
 std::string toText(const Parallelism& way); // "t4 p16 v6 d1 b1 selective"
 
-// What a run measured: of its layers' passes as ratios to the formulas for one device and the run's samples, so that the
-// formulas carry them to other samples and tensor degrees.
+// Layers that a run measured, or a table has (layer_table.h): their passes as ratios to the formulas at the microbatch
+// and tensor degree of these figures, so that the formulas carry them to others.
 struct PassRatios {
     double forward = 1, input = 1, weight = 1;
     double sum() const { return forward + input + weight; }
     bool operator==(const PassRatios&) const = default;
 };
+// Likewise of a layer's bytes kept and of the time of recomputation, by KeptActivations, and of its parameters.
+struct KeptRatios {
+    std::array<double, 3> bytes{1, 1, 1}, again{1, 1, 1};
+    double parameters = 1;
+    bool operator==(const KeptRatios&) const = default;
+};
 struct MeasuredRatios {
-    std::vector<PassRatios> layers;       // by layer; those beyond count as the mean; empty: none was measured
+    int samples = 1, tensor = 1;    // at which they are
+    std::vector<PassRatios> layers; // by layer; those beyond count as the mean; empty: none was measured
+    std::vector<KeptRatios> kept;   // as many
+    KeptRatios keptMean;
     PassRatios mean, head;                // 1 where nothing was measured
     PassRatios embedding{0, 0, 0};        // no formula has it: seconds of a sample on one device
     PassRatios perOp{0, 0, 0};            // likewise: seconds of an op beside its layers
@@ -77,20 +87,26 @@ struct MeasuredRatios {
     {
         return layer >= 0 && layer < static_cast<int>(layers.size()) ? layers[static_cast<std::size_t>(layer)] : mean;
     }
+    const KeptRatios& keptOf(int layer) const
+    {
+        return layer >= 0 && layer < static_cast<int>(kept.size()) ? kept[static_cast<std::size_t>(layer)] : keptMean;
+    }
     bool operator==(const MeasuredRatios&) const = default;
 };
 
 // Constants of a software on a kind of device. The defaults are fitted to 55 measured steps of Megatron-DeepSpeed on
 // A100s (vTrain, arXiv 2312.12391), the passes of the optimizer set to its reads and writes.
 struct StepConstants {
-    double efficiency = 0.816;    // share of the peak that products reach
-    double memoryShare = 0.429;   // of the memory's bandwidth that everything else reaches
-    double layerFloor = 0.831e-3; // seconds: a layer's forward takes no less
-    double collective = 0.493e-3; // seconds: an all-reduce takes no less
-    double withinShare = 0.704;   // of the link within a host
-    double betweenShare = 0.458;  // of a network card
-    double optimizerPasses = 2;   // over 16 bytes a parameter
-    MeasuredRatios measured;      // of a run; not part of a file of constants
+    double efficiency = 0.816;          // share of the peak that products reach
+    double memoryShare = 0.429;         // of the memory's bandwidth that everything else reaches
+    double layerFloor = 0.831e-3;       // seconds: a layer's forward takes no less
+    double collective = 0.493e-3;       // seconds: an all-reduce takes no less
+    double withinShare = 0.704;         // of the link within a host
+    double betweenShare = 0.458;        // of a network card
+    double optimizerPasses = 2;         // over 16 bytes a parameter
+    MeasuredRatios measured;            // of a run or table; not part of a file of constants
+    std::vector<MeasuredRatios> others; // at other microbatches and tensor degrees
+    const MeasuredRatios& measuredAt(const Parallelism& way) const; // the nearest
     bool operator==(const StepConstants&) const = default;
 };
 
@@ -114,7 +130,7 @@ struct MemoryParts { // bytes of the fullest device
     double gathered = 0;  // of the state: weights that are whole for a while
     double sum() const { return state + activations; }
 };
-MemoryParts memoryOf(const ModelPreset& model, const Parallelism& way);
+MemoryParts memoryOf(const ModelPreset& model, const Parallelism& way, const StepConstants& constants = {});
 // "66.5 GiB of state, of it 4.80 GiB embedding and head, and 3.2 GiB of activations".
 std::string toText(const MemoryParts& memory);
 
@@ -123,6 +139,7 @@ struct LayerFigures {
     double forward = 0, input = 0, weight = 0; // what it waits for within the pass included
     double kept = 0;                           // activations of a microbatch
     double parameters = 0;                     // of a device
+    double alone = 0, again = 0;               // forward, and what is recomputed, without all-reduces and gathers
 };
 LayerFigures layerFigures(const ModelPreset& model, const Cluster& cluster, const Parallelism& way,
                           const StepConstants& constants, int layer = -1);
@@ -132,9 +149,9 @@ double headSeconds(const ModelPreset& model, const Cluster& cluster, const Paral
 double messageBytes(const ModelPreset& model, const Parallelism& way);
 // Bytes of state of a parameter on a device.
 double stateBytes(const Parallelism& way);
-// Bytes of weights that are whole for a while on a device with so many layers, and so many parameters of embedding and
-// head; 0 where replicas do not share weights.
-double gatheredBytes(const ModelPreset& model, const Parallelism& way, double layers, double others);
+// Bytes of weights that are whole for a while on a device with so many layers of so many parameters, and so many of
+// embedding and head; 0 where replicas do not share weights.
+double gatheredBytes(const Parallelism& way, double layers, double parameters, double others);
 // Seconds of one gather, or scatter, of so many parameters; 0 likewise.
 double gatherSeconds(double parameters, const Cluster& cluster, const Parallelism& way, const StepConstants& constants);
 // Seconds in which copies of a tied embedding on the first and the last rank sum their gradients.

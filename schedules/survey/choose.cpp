@@ -235,7 +235,9 @@ std::string WaysAnswer::command(std::size_t way) const
     return fmt::format("stagewright choose --model {} --cluster {} --samples {} --zero {} --pin {}{} -o costs.json",
                        question.model, question.cluster, question.layout.samples, shown[way].way.zero,
                        pinsOf(shown[way].way),
-                       question.layersFrom.empty() ? "" : " --layers-from " + question.layersFrom);
+                       question.layersFrom.empty()              ? ""
+                       : question.layersFrom.ends_with(".json") ? " --layers " + question.layersFrom
+                                                                : " --layers-from " + question.layersFrom);
 }
 
 SurveyTable waysTable(const WaysAnswer& answer)

@@ -16,7 +16,8 @@ namespace stagewright {
 struct WaysQuestion {
     std::string model, cluster, pinned; // as they were asked
     LayoutQuestion layout;
-    // A recorded run, FILE#RUN, whose layers are in the layout's constants, and that in words; empty: none.
+    // A recorded run, FILE#RUN, or a table, FILE.json, whose layers are in the layout's constants, and that in words;
+    // empty: none.
     std::string layersFrom, measured;
     int shown = 12; // ways
     int tried = 6;  // of them are simulated

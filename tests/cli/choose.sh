@@ -84,9 +84,9 @@ expect_code 3
 expect_err 'wrong.json: host 1: count is 1 to 100000, not -1'
 
 # embedding and head: not counted as published, tied or of their own; weights that replicas share
-run stagewright choose --top 1
+run stagewright choose --top 1 --simulate 0
 expect_out 'embedding and head are not in the memory, as in the published formulas: tied or tied=no'
-run stagewright choose --model gpt3-13b,tied --cluster 32@a100 --samples 256 --top 1 --json
+run stagewright choose --model gpt3-13b,tied --cluster 32@a100 --samples 256 --top 1 --simulate 1 --json
 expect_code 0
 expect_json gpt3-13b model
 expect_out 'tied, 257.6 million parameters: counted once where both are on one rank'
@@ -96,7 +96,7 @@ expect_code 1
 expect_err 'of state, of it .* embedding and head, and'
 run stagewright choose --model gpt3-13b,tied=maybe
 expect_code 2
-run stagewright choose --model gpt3-13b --cluster 32@a100 --samples 256 --zero 3 --pin t=1,p=1 --top 1 --json
+run stagewright choose --model gpt3-13b --cluster 32@a100 --samples 256 --zero 3 --pin t=1,p=1 --top 1 --simulate 1 --json
 expect_code 0
 expect_json 3 rows 0 zero
 expect_that 'weights are gathered' python3 -c 'import json; r = json.load(open("out.txt"))["rows"][0]; assert r["gathered_bytes"] > 0 and r["parts_s"]["data"] > 0'
@@ -142,8 +142,9 @@ run stagewright choose --layout alpa.json --model layers=5,hidden=1024,heads=16 
 expect_code 0
 expect_out '^ +2 +2 +1  2 to 3 +2 +1'
 expect_out '^the best of equal stages, t[0-9]+ p[0-9]+ .*, with [a-z0-9-]+: .* a step'
-expect_err 'simulated only: stagewright simulate -s [a-z0-9-]+ -p 3 -m 32'
-command=$(sed -n 's/^simulated only: stagewright //p' err.txt)
+expect_err "simulated only: t = 2 can't be trained here"
+expect_err 'simulate it: stagewright simulate -s [a-z0-9-]+ -p 3 -m 32'
+command=$(sed -n 's/^simulate it: stagewright //p' err.txt)
 # shellcheck disable=SC2086
 run stagewright $command
 expect_code 0
@@ -237,6 +238,29 @@ expect_code 2
 expect_err '--layers-from: run .*model is unknown|the model is unknown|its model is unknown'
 refused '--calibrate excludes --layers-from' choose --layers-from runs.stagewright#1 --calibrate table.csv
 
+# layers of a table: figures at some microbatches and tensor degrees; what is wrong in it, with its place
+cp "$SOURCE/../fuzz/seeds/layers/table.json" layers.json
+run stagewright choose --layers layers.json --cluster here.json:hosts=2 --samples 16 --top 2 --simulate 2 --json
+expect_code 0
+expect_out 'of layers.json: 4 layers, embedding and loss, at b2 t1, b1 t1, b2 t2; F, I, W of a layer'
+expect_out 'bytes kept .*; weights .*; analytic: all-reduces, messages, gradients, optimizer'
+run stagewright choose --layers layers.json --model gpt3-13b
+expect_code 2
+expect_err 'layers.json: it has 4 layers of kind block, the model 40'
+sed 's/"model": "[^"]*", //' layers.json >nameless.json
+run stagewright choose --layers nameless.json
+expect_code 2
+expect_err 'nameless.json: it does not say its model'
+sed 's/"recompute": "full"/"recompute": "all"/' layers.json >wrong.json
+run stagewright choose --layers wrong.json
+expect_code 3
+expect_err "wrong.json: layer 1, at 3: recompute is none, selective or full, not 'all'"
+run stagewright choose --layers none.json
+expect_code 3
+refused '--layers excludes --layers-from' choose --layers layers.json --layers-from runs.stagewright#1
+run stagewright plan --partition layers.json -p 2 -m 4 --budget 0.2 --json
+expect_code 0
+
 # what replicas share and sequence parallelism free; keys of own models; what can be trained is trained, the rest says why
 run stagewright choose --zero any --top 1 --json
 expect_code 0
@@ -253,4 +277,16 @@ run stagewright choose --model layers=4,hidden=64,heads=4,seq=32,vocab=256 --clu
 expect_code 0
 read -ra training <<<"$(json train)"
 run "${training[@]}" --steps 2 -o trained.stagewright
+expect_code 0
+
+# a layout of one's own divisions is trained as it is
+cat >own.json <<'JSON'
+{"ranks": 2, "microbatches": 4, "samples": 1, "stages": [
+ {"layers": 1, "devices": [0], "recompute": "none"}, {"layers": 3, "devices": [1], "recompute": ["full", "full", "none"]}]}
+JSON
+run stagewright choose --layout own.json --model layers=4,hidden=32,heads=2,seq=16,vocab=256 --cluster 2@a100 --json
+expect_code 0
+read -ra training <<<"$(json train)"
+expect_that 'layers, stages and recomputation are in it' grep -q -- '--recompute 1 --recompute-layers 1-2 --stage-layers 1,3 --microbatch-size 1' out.txt
+run "${training[@]}" --steps 2 -o own.stagewright
 expect_code 0

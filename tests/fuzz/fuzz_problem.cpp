@@ -1,10 +1,12 @@
-// Planners' problems of any bytes: solved or refused in words; a number that is changed comes back.
+// Planners' problems of any bytes: solved or refused in words; a number that is changed comes back. Layer tables likewise:
+// what is read has a step and a memory that are numbers.
 #include <cmath>
 #include <cstdint>
 #include <stop_token>
 #include <string>
 
 #include "require.h"
+#include "schedules/layout/layer_table.h"
 #include "schedules/layout/layout.h"
 #include "schedules/planner/problem.h"
 
@@ -26,6 +28,21 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
             const auto layout = layoutOfPlan(*problem, **plan);
             require(layout ? parseLayout(toJson(*layout)).has_value() : !layout.error().message.empty());
         }
+    if (const auto table = parseLayerTable(text)) {
+        ModelPreset model = *parseModelShape("layers=2,hidden=64,heads=4,seq=32,vocab=256,tied");
+        model.layers = 0;
+        for (const TableLayer& layer : table->layers) model.layers += layer.kind == ModelLayer::Kind::Block ? 1 : 0;
+        const Cluster cluster = *parseCluster("8@a100");
+        const auto made = constantsOf(*table, model, cluster, {});
+        require(made ? !made->words.empty() : !made.error().message.empty());
+        for (const KeptActivations kept : {KeptActivations::All, KeptActivations::Selective, KeptActivations::Inputs})
+            if (const Parallelism way{2, 1, 1, 4, 2, 8, kept, 3}; made) {
+                require(std::isfinite(stepOf(model, cluster, way, made->constants).sum()));
+                require(std::isfinite(memoryOf(model, way, made->constants).sum()));
+            }
+    } else {
+        require(!table.error().message.empty() && !table.error().remedy.empty());
+    }
     for (const ProblemNumber& number : numbersOf(text)) {
         const auto other = withNumber(text, number.key, 3);
         require(other.has_value());

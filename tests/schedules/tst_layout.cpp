@@ -13,6 +13,7 @@
 #include "schedules/execute/simulate.h"
 #include "schedules/layout/calibration.h"
 #include "schedules/layout/choose.h"
+#include "schedules/layout/layer_table.h"
 #include "schedules/layout/layout.h"
 #include "schedules/layout/layout_links.h"
 #include "schedules/layout/partition.h"
@@ -332,8 +333,9 @@ private slots:
         QCOMPARE(step->ranks[0].state, memoryOf(apart, shared).state);
         std::string whyNot;
         shared.tensor = 1;
-        QVERIFY(trainingCommand(apart, shared, "1f1b", whyNot).find("--shard weights") != std::string::npos);
-        QVERIFY(trainingCommand(tied, shared, "1f1b", whyNot).empty());
+        QVERIFY(trainingCommand(apart, layoutOf(apart, shared), "1f1b", whyNot).find("--shard weights") !=
+                std::string::npos);
+        QVERIFY(trainingCommand(tied, layoutOf(tied, shared), "1f1b", whyNot).empty());
         QCOMPARE(whyNot, std::string("a tied embedding can't be trained here"));
         QVERIFY(megatronArguments(own, shared).find("optim_grads_params --untie") != std::string::npos);
 
@@ -341,6 +343,90 @@ private slots:
         const auto experts = *parseModelShape("layers=8,hidden=1024,heads=16,experts=4");
         QCOMPARE(stepUnder("1f1b", layoutOf(experts, staged), experts, cluster)->ranks[0].state,
                  memoryOf(experts, staged).state);
+    }
+
+    // A table's figures at their own microbatches and tensor degrees, to the digit; between them by the formulas' ratios.
+    void tablesOfLayersAreExactWhereTheyHaveFigures()
+    {
+        QFile file(QStringLiteral(STAGEWRIGHT_SOURCE_DIR "/tests/fuzz/seeds/layers/table.json"));
+        QVERIFY(file.open(QIODevice::ReadOnly));
+        const std::string text = file.readAll().toStdString();
+        const auto table = parseLayerTable(text);
+        QVERIFY2(table.has_value(), table ? "" : table.error().message.c_str());
+        QCOMPARE(table->layers.size(), std::size_t{6});
+        const auto model = *parseModelShape(table->model);
+        for (const char* name : {"8@a100", "8@h100"}) {
+            const Cluster cluster = *parseCluster(name);
+            const auto made = constantsOf(*table, model, cluster, {});
+            QVERIFY2(made.has_value(), made ? "" : made.error().message.c_str());
+            const StepConstants& constants = made->constants;
+            const auto figures = [&](int samples, int tensor, KeptActivations kept, int layer) {
+                Parallelism way{tensor, 1, 1, 1, samples, 4, kept, 0, kept == KeptActivations::Selective && tensor > 1};
+                return layerFigures(model, cluster, way, constants, layer);
+            };
+            const auto near = [](double found, double expected) {
+                return std::abs(found - expected) < 1e-9 * expected;
+            };
+            using enum KeptActivations;
+            QVERIFY(near(figures(2, 1, All, 0).forward, 100e-6));
+            QVERIFY(near(figures(2, 1, All, 0).input, 110e-6));
+            QVERIFY(near(figures(2, 1, All, 3).weight, 180e-6));
+            QVERIFY(near(figures(1, 1, All, 2).forward, 60e-6));
+            QVERIFY(near(figures(2, 2, All, 1).alone, 70e-6));
+            QVERIFY(near(figures(2, 1, Selective, 0).again, 8e-6));
+            QVERIFY(near(figures(2, 1, Inputs, 0).again, 95e-6));
+            QVERIFY(near(figures(2, 1, Inputs, 3).again, 200e-6)); // its forward
+            QVERIFY(near(figures(2, 1, All, 0).kept, 155648));
+            QVERIFY(near(figures(2, 1, All, 3).kept, 311296));
+            QVERIFY(near(figures(2, 2, All, 0).kept, 98304));
+            QVERIFY(near(figures(2, 1, Selective, 0).kept, 139264));
+            QVERIFY(near(figures(2, 1, Inputs, 0).kept, 8192));
+            QVERIFY(near(figures(2, 1, All, 0).parameters, 49152));
+            QVERIFY(near(figures(4, 1, All, 0).kept, 2 * 155648)); // by the formula, as the nearest
+            QVERIFY(made->words.find("4 layers, embedding and loss, at b2 t1, b1 t1, b2 t2;") == 0);
+            QVERIFY(made->words.find("bytes kept") != std::string::npos);
+            // the fullest rank is that with the larger layer, the step of a stage the sum of its layers
+            const Parallelism way{1, 2, 1, 1, 2, 1, All, 0};
+            QVERIFY(near(memoryOf(model, way, constants).activations, 155648 + 311296));
+            const auto schedule = makeSchedule("1f1b", {2, 4});
+            const auto costs = layoutCosts(*schedule, layoutOf(model, way), model, cluster, constants);
+            QCOMPARE(costs.forward(0, 0), Nanos{209'000});
+            QCOMPARE(costs.forward(1, 1), Nanos{330'000});
+            QCOMPARE(costs.memory[1].activation, Bytes{155648 + 311296});
+            Parallelism full = way;
+            full.kept = Inputs;
+            QVERIFY(stepOf(model, cluster, full, constants).recompute > 0);
+        }
+        // plan --partition reads the same file
+        QCOMPARE(parseModelLayers(text)->layers.size(), std::size_t{6});
+        const auto refused = [](const std::string& layers, const std::string& before = "") {
+            const auto none = parseLayerTable("{" + before + "\"layers\": [" + layers + "]}");
+            return none ? std::string() : none.error().message;
+        };
+        const std::string block = R"("forward_ns": 5, "input_grad_ns": 5, "weight_grad_ns": 5)";
+        QCOMPARE(refused("{" + block + "}"), std::string());
+        QCOMPARE(refused("{" + block + "}", R"("tensor": 0, )"), std::string("tensor is 1 to 1024, not 0"));
+        QCOMPARE(refused("{" + block + "}", R"("model": 3, )"), std::string("model is of another type"));
+        QCOMPARE(refused("{}"), std::string("layer 0: forward_ns is missing"));
+        const auto at = [&](const std::string& entry) { return refused("{" + block + R"(, "at": [)" + entry + "]}"); };
+        QCOMPARE(at("3"), std::string("layer 0, at 0: it is not an object"));
+        QCOMPARE(at(R"({"forward_ns": 3})"),
+                 std::string("layer 0, at 0: of forward_ns, input_grad_ns and weight_grad_ns all are needed, or none"));
+        QCOMPARE(at(R"({"tensor": 2})"),
+                 std::string("layer 0, at 0: neither times nor activation_bytes nor recompute_ns are in it"));
+        QCOMPARE(at(R"({"recompute": "some", "activation_bytes": 1})"),
+                 std::string("layer 0, at 0: recompute is none, selective or full, not 'some'"));
+        QCOMPARE(at(R"({"recompute_ns": 1})"),
+                 std::string("layer 0, at 0: recompute_ns is of recompute selective or full"));
+        QCOMPARE(at(R"({"activation_bytes": -1})"),
+                 std::string("layer 0, at 0: activation_bytes is 0 to 2^50, not -1"));
+        const Cluster cluster = *parseCluster("8@a100");
+        ModelPreset other = model;
+        other.layers = 5;
+        QCOMPARE(constantsOf(*table, other, cluster, {}).error().message,
+                 std::string("it has 4 layers of kind block, the model 5"));
+        QVERIFY(constantsOf(*table, other, cluster, {}, true)->words.find("layers 4 to 4 count as the mean") !=
+                std::string::npos);
     }
 
     void clustersAreRead()
@@ -1051,12 +1137,12 @@ private slots:
         const auto any = [&](auto&& of) {
             return std::any_of(answer->candidates.begin(), answer->candidates.end(), of);
         };
-        for (const int zero : {0, 1, 2}) QVERIFY(any([&](const auto& one) { return one.way.zero == zero; }));
+        for (const int zero : {0, 1, 2, 3}) QVERIFY(any([&](const auto& one) { return one.way.zero == zero; }));
         QVERIFY(any([](const auto& one) { return one.way.sequence && one.way.kept == KeptActivations::All; }));
         QVERIFY(!any([](const auto& one) { return one.way.sequence && one.way.tensor == 1; }));
         QVERIFY(!parseModelShape("layers=4,hidden=64,heads=8,kv=3").has_value());
         std::string whyNot;
-        QVERIFY(trainingCommand(own, {}, "1f1b", whyNot).empty());
+        QVERIFY(trainingCommand(own, layoutOf(own, {}), "1f1b", whyNot).empty());
         QVERIFY(whyNot.find("kv and ffn") == 0);
     }
 };

@@ -7,6 +7,7 @@
 
 #include "schedules/base/quantity.h"
 #include "schedules/base/text.h"
+#include "schedules/layout/layer_table.h"
 #include "schedules/model/layer_costs.h"
 #include "traces/fit/fit_costs.h"
 #include "traces/fit/measured_step.h"
@@ -71,6 +72,30 @@ void compare(const CostModel& costs, const std::vector<int>& blocks, MeasuredLay
     if (whole > 0) out.byLayers = inLayers / whole;
 }
 
+// Blocks of a stage keep equal parts of what its forward was seen to keep, without what embedding and loss keep.
+std::vector<double> keptBytes(const CostModel& costs, const std::vector<int>& blocks,
+                              const std::vector<ModelLayer>& layers)
+{
+    std::vector<double> out(layers.size(), -1);
+    std::size_t next = 0;
+    for (std::size_t stage = 0; stage < blocks.size(); ++stage) {
+        double left = static_cast<double>(costs.memory[stage].activation);
+        std::vector<std::size_t> own;
+        for (; next < layers.size(); ++next) {
+            const bool block = layers[next].kind == ModelLayer::Kind::Block;
+            if (block && static_cast<int>(own.size()) == blocks[stage]) break;
+            if (layers[next].kind == ModelLayer::Kind::Loss && stage + 1 < blocks.size()) break;
+            if (block)
+                own.push_back(next);
+            else
+                left -= static_cast<double>(layers[next].activation);
+        }
+        for (const std::size_t layer : own)
+            if (left > 0) out[layer] = left / static_cast<double>(own.size());
+    }
+    return out;
+}
+
 } // namespace
 
 Result<MeasuredLayers> measuredLayersOf(const Run& run)
@@ -112,9 +137,10 @@ Result<MeasuredLayers> measuredLayersOf(const Run& run)
     const auto byStage = wholesOf(configured(run, "stage_layers")).value_or(std::vector<int>());
     std::size_t all = 0;
     for (const int count : byStage) all += static_cast<std::size_t>(std::max(0, count));
-    if (static_cast<int>(byStage.size()) == costs.stages() && all == blocks)
+    if (static_cast<int>(byStage.size()) == costs.stages() && all == blocks) {
         compare(costs, byStage, out);
-    else
+        out.kept = keptBytes(costs, byStage, out.problem.layers);
+    } else
         out.unknown.push_back("the layers of its stages: the sums are not compared with the stages' ops");
     out.problem.origin = fmt::format("{} measured layers of run {}", out.problem.layers.size(), run.info.name);
     return out;
@@ -137,46 +163,37 @@ Result<MeasuredConstants> measuredConstants(const Run& run, const ModelPreset& m
     if (!readNumber(configured(run, "microbatch_size"), way.samples) || way.samples < 1)
         return no("its microbatches have no one size", "record one whose replicas are alike");
     STAGEWRIGHT_TRY(const auto measured, measuredLayersOf(run));
-    const PartitionProblem& problem = measured.problem;
+    LayerTable table;
     constexpr double nano = 1e-9;
-    double least = INFINITY;
-    for (const ModelLayer& layer : problem.layers)
-        if (layer.kind == ModelLayer::Kind::Block) least = std::min(least, nano * static_cast<double>(layer.forward));
-    const bool floorless = least < constants.layerFloor; // the floor is another machine's
-    if (floorless) constants.layerFloor = 0;
-    constants.measured = {};
-    const auto secondsOf = [](const ModelLayer& layer, double over) {
-        const double unit = nano / over;
-        return PassRatios{static_cast<double>(layer.forward) * unit, static_cast<double>(layer.input) * unit,
-                          static_cast<double>(layer.weight) * unit};
+    const auto secondsOf = [](const ModelLayer& layer) {
+        return PassRatios{static_cast<double>(layer.forward) * nano, static_cast<double>(layer.input) * nano,
+                          static_cast<double>(layer.weight) * nano};
     };
-    const double block = layerFigures(model, cluster, way, constants).forward;
-    const double head = headSeconds(model, cluster, way, constants);
-    MeasuredRatios& out = constants.measured;
-    PassRatios sum{0, 0, 0};
-    for (const ModelLayer& layer : problem.layers) {
-        if (layer.kind == ModelLayer::Kind::Embedding) out.embedding = secondsOf(layer, way.samples);
-        if (layer.kind == ModelLayer::Kind::Loss) out.head = secondsOf(layer, head);
-        if (layer.kind != ModelLayer::Kind::Block || static_cast<int>(out.layers.size()) == model.layers) continue;
-        const PassRatios& one = out.layers.emplace_back(secondsOf(layer, block));
-        sum = {sum.forward + one.forward, sum.input + one.input, sum.weight + one.weight};
+    table.perOp = secondsOf(measured.problem.perOp);
+    for (std::size_t i = 0; i < measured.problem.layers.size(); ++i) {
+        const ModelLayer& layer = measured.problem.layers[i];
+        LayerPoint point;
+        point.samples = way.samples;
+        point.seconds = secondsOf(layer);
+        if (i < measured.kept.size()) point.kept[0] = measured.kept[i];
+        table.layers.push_back({layer.kind, {point}, -1});
     }
-    if (out.layers.empty()) return no("it has no layers", "record one");
-    const auto count = static_cast<double>(out.layers.size());
-    out.mean = {sum.forward / count, sum.input / count, sum.weight / count};
-    out.perOp = secondsOf(problem.perOp, 1);
-    const auto times = [](double ratio) { return fmt::format("{:.3g}×", ratio); };
-    std::string words = fmt::format(
-        "measured in run {} ({} a microbatch, one device): {}, embedding and loss; F, I, W of a layer take {}, {}, {} "
-        "what the formulas say, and so for other microbatches and t",
-        run.info.name, counted(way.samples, "sample"), counted(static_cast<long long>(out.layers.size()), "layer"),
-        times(out.mean.forward), times(out.mean.input), times(out.mean.weight));
-    if (model.layers > static_cast<int>(out.layers.size()))
-        words += fmt::format("; layers {} to {} count as the mean", out.layers.size(), model.layers - 1);
-    words += "; analytic: all-reduces, messages, gradients, optimizer, memory";
-    if (floorless) words += "; the constants' floor of a layer is left out, as measured layers are below it";
+    auto made = constantsOf(table, model, cluster, std::move(constants), true);
+    if (!made) return no(made.error().message, "record one with layers");
+    std::string words = fmt::format("measured in run {} ({} a microbatch, one device): {}", run.info.name,
+                                    counted(way.samples, "sample"), made->words);
     for (const std::string& one : measured.unknown) words += "; unknown: " + one;
-    return MeasuredConstants{std::move(constants), std::move(words)};
+    const auto silent = [&](std::size_t i) {
+        return measured.problem.layers[i].kind == ModelLayer::Kind::Block && measured.kept[i] < 0;
+    };
+    std::size_t without = 0, blocks = 0;
+    for (std::size_t i = 0; i < measured.kept.size(); ++i) {
+        without += silent(i) ? 1 : 0;
+        blocks += measured.problem.layers[i].kind == ModelLayer::Kind::Block ? 1 : 0;
+    }
+    if (without > 0 && without < blocks)
+        words += fmt::format("; unknown: bytes kept of {} of {} layers", without, blocks);
+    return MeasuredConstants{std::move(made->constants), std::move(words)};
 }
 
 } // namespace stagewright

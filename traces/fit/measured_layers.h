@@ -15,6 +15,7 @@ struct MeasuredLayers {
     // How far the sums over the layers of each stage are from its ops as they were measured, of the stages that were.
     double meanError = 0, largestError = 0;
     double byLayers = 0;              // the part of the ops' time that is in layers, not in what each op takes besides
+    std::vector<double> kept;         // by layer: bytes of a microbatch, its share of the stage's; below 0: unknown
     std::vector<std::string> unknown; // sentences
 };
 // Usage says why there are none: the run does not have times of its layers, or a layer has no forward or no backward.

@@ -69,9 +69,10 @@ ChooseView::ChooseView(QWidget* parent) : QWidget(parent)
     }
     m_layersFrom = makeSurveyControl(
         {.name = "layers-from",
-         .title = "Layers measured in",
-         .help = "A recorded run, FILE.stagewright#RUN, whose model this is: its layers as measured there, other "
-                 "microbatches and tensor degrees by the formulas.",
+         .title = "Layers from",
+         .help =
+             "A recorded run, FILE.stagewright#RUN, whose model this is, or a layer table, FILE.json: its layers as "
+             "measured there, other microbatches and tensor degrees by the formulas.",
          .kind = FieldKind::Text,
          .none = "none: by the formulas"},
         m_form, [this] { emit questionChanged(); });
@@ -286,7 +287,8 @@ void ChooseView::showChoice()
         const auto way = static_cast<std::size_t>(m_chosen);
         const auto& simulated = m_answer->simulated[way];
         std::string whyNot;
-        training = qtText(trainingCommand(m_answer->question.layout.model, m_answer->shown[way].way,
+        training = qtText(trainingCommand(m_answer->question.layout.model,
+                                          layoutOf(m_answer->question.layout.model, m_answer->shown[way].way),
                                           simulated ? simulated->schedule : "1f1b", whyNot));
         whyNone = qtText(whyNot);
         if (!whyNot.empty()) training = u"simulated only: %1"_s.arg(whyNone);

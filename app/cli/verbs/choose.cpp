@@ -15,6 +15,7 @@
 #include "schedules/base/text.h"
 #include "schedules/layout/calibration.h"
 #include "schedules/layout/choose.h"
+#include "schedules/layout/layer_table.h"
 #include "schedules/layout/layout.h"
 #include "schedules/layout/layout_links.h"
 #include "schedules/library/registry.h"
@@ -42,6 +43,7 @@ struct LayoutChoice {
     std::string constants, table, output;
     std::string layout, savedLayout;
     std::string layersFrom; // FILE#RUN
+    std::string layers;     // a table's file
 };
 
 // What of a question's layers a run measured, in words; empty: nothing.
@@ -57,10 +59,26 @@ Result<AskedLayout> questionOf(const LayoutChoice& options)
     if (!options.layersFrom.empty()) {
         STAGEWRIGHT_TRY(stored, readRun(parseRunReference(options.layersFrom)));
     }
+    std::optional<LayerTable> layers;
+    if (!options.layers.empty()) {
+        if (!options.table.empty())
+            return fail(ErrorCode::Usage, "--calibrate fits the constants of formulas, not of --layers",
+                        "leave one of them out");
+        STAGEWRIGHT_TRY(const auto text, readFile(options.layers));
+        auto read = parseLayerTable(text);
+        if (!read) return tl::unexpected(std::move(read.error()).with(options.layers));
+        layers = std::move(*read);
+        if (options.model.empty() && layers->model.empty())
+            return fail(ErrorCode::Usage, fmt::format("{}: it does not say its model", options.layers),
+                        "add \"model\": \"layers=…,hidden=…,heads=…\" to it, or give --model");
+    }
     auto model = !options.model.empty() ? parseModelShape(options.model)
+                 : layers               ? parseModelShape(layers->model)
                  : stored               ? trainedModelOf(stored->run)
                                         : parseModelShape(usualModel);
-    if (!model) return tl::unexpected(std::move(model.error()).with("--model"));
+    if (!model)
+        return tl::unexpected(
+            std::move(model.error()).with(options.model.empty() && layers ? options.layers + ": model" : "--model"));
     STAGEWRIGHT_TRY(question.cluster, clusterOf(options.cluster));
     question.model = *model;
     question.samples = options.samples;
@@ -72,6 +90,12 @@ Result<AskedLayout> questionOf(const LayoutChoice& options)
         auto constants = parseStepConstants(text);
         if (!constants) return tl::unexpected(std::move(constants.error()).with(options.constants));
         question.constants = *constants;
+    }
+    if (layers) {
+        auto made = constantsOf(*layers, question.model, question.cluster, question.constants);
+        if (!made) return tl::unexpected(std::move(made.error()).with(options.layers));
+        question.constants = std::move(made->constants);
+        return AskedLayout{question, fmt::format("of {}: {}", options.layers, made->words)};
     }
     if (!stored) return AskedLayout{question, {}};
     auto measured = measuredConstants(stored->run, question.model, question.cluster, question.constants);
@@ -356,6 +380,8 @@ Result<int> runLayout(const LayoutChoice& options, const AskedLayout& asked, Ses
                             "pipeline_parallel_last_stage_less_layers = {}",
                             titan->layersPerStage, titan->firstLess, titan->lastLess)
               : "these layers need module_fqns_per_model_part";
+    std::string whyNot;
+    const std::string training = trainingCommand(question.model, layout, step->schedule, whyNot);
     if (session.json)
         session.answer({{"layout", ownJson(toJson(layout))},
                         {"megatron", megatron},
@@ -364,6 +390,8 @@ Result<int> runLayout(const LayoutChoice& options, const AskedLayout& asked, Ses
                                                     {"last_stage_less_layers", titan->lastLess}}
                                              : Json(nullptr)},
                         {"measured", asked.measured.empty() ? Json(nullptr) : Json(asked.measured)},
+                        {"train", whyNot.empty() ? Json(training) : Json(nullptr)},
+                        {"why_not_trained", whyNot.empty() ? Json(nullptr) : Json(whyNot)},
                         {"schedule", step->schedule},
                         {"step_s", step->seconds},
                         {"fits", step->fits},
@@ -385,9 +413,10 @@ Result<int> runLayout(const LayoutChoice& options, const AskedLayout& asked, Ses
         session.out(fmt::format("the best of equal stages, {}, with {}: {} a step\n", toText(equal->first),
                                 equal->second.schedule, secondsText(equal->second.seconds)));
     STAGEWRIGHT_CHECK(saveLayout(options, layout, session));
+    session.note(whyNot.empty() ? "train it here: " + training : "simulated only: " + whyNot);
     if (!options.output.empty()) {
         STAGEWRIGHT_CHECK(writeFileAtomically(options.output, writeCostsJson(costs)));
-        session.note(fmt::format("simulated only: stagewright simulate -s {} -p {} -m {} --chunks {} --costs {}",
+        session.note(fmt::format("simulate it: stagewright simulate -s {} -p {} -m {} --chunks {} --costs {}",
                                  step->schedule, layout.ranks, layout.microbatches, layout.chunks(), options.output));
     }
     if (step->fits) return ExitDone;
@@ -423,7 +452,7 @@ Result<int> runChoose(const LayoutChoice& options, Session& session)
                                  : best.way.chunks > 1 ? "interleaved-1f1b"
                                                        : "1f1b";
     std::string whyNot;
-    const std::string training = trainingCommand(question.model, best.way, bestName, whyNot);
+    const std::string training = trainingCommand(question.model, layoutOf(question.model, best.way), bestName, whyNot);
     if (session.json) {
         Json rows = Json::array();
         for (std::size_t i = 0; i < shown.size(); ++i)
@@ -488,8 +517,8 @@ Command command_choose()
         [](OptionSet& verb) -> Runner {
             auto options = std::make_shared<LayoutChoice>();
             verb.value("--model", &options->model,
-                       "The model: a preset of 'stagewright devices --presets', or its sizes [gpt3-175b; the run's of "
-                       "--layers-from]")
+                       "The model: a preset of 'stagewright devices --presets', or its sizes [gpt3-175b; that of "
+                       "--layers or --layers-from]")
                 .form("NAME|layers=L,hidden=H,heads=A[,kv=K,ffn=F,seq=S,vocab=V,experts=E,tied]");
             verb.value("--cluster", &options->cluster,
                        "Devices and their kind; :per-host=8, :memory=80GB, :within=300GB/s, :between=25GB/s of a "
@@ -518,6 +547,12 @@ Command command_choose()
                 .form("TABLE.csv");
             verb.value("--constants", &options->constants, "Constants that --calibrate wrote [of A100s]")
                 .form("FILE.json");
+            verb.value(
+                    "--layers", &options->layers,
+                    "Layers of a table of one's own (docs/formats.md): what each takes and keeps, at any microbatches "
+                    "and tensor degrees; others by the formulas")
+                .form("FILE.json")
+                .excludes("--layers-from");
             verb.value(
                     "--layers-from", &options->layersFrom,
                     "Layers as this recorded run measured them; other microbatches and tensor degrees by the formulas")
