@@ -98,6 +98,18 @@ PlannerPicture partitionPicture(std::span<const std::string> names, std::span<co
     return out;
 }
 
+namespace {
+
+// An axis on which caps are below its end, too.
+double headroom(const std::vector<double>& caps, const std::vector<double>& lower, const std::vector<double>& upper)
+{
+    double most = 0;
+    for (std::size_t i = 0; i < caps.size(); ++i) most = std::max({most, caps[i], lower[i] + upper[i]});
+    return 1.06 * most;
+}
+
+} // namespace
+
 PlannerPicture pictureOf(const RecomputeProblem& problem, const RecomputePlan& plan)
 {
     PlannerPicture out;
@@ -131,6 +143,7 @@ PlannerPicture pictureOf(const RecomputeProblem& problem, const RecomputePlan& p
     layers.series = {barSeries("kept", {PlotHue::Forward}, kept), barSeries("recomputed", {PlotHue::Faint}, again)};
     memory.series = {barSeries("weights and state", {PlotHue::Optimizer}, fixed),
                      barSeries("activations", {PlotHue::Memory}, activations), levelSeries("cap", caps)};
+    memory.up.most = headroom(caps, fixed, activations);
     stack(layers, {std::move(memory)}, 0.45, 1.3);
     out.plot = std::move(layers);
     return out;
@@ -293,6 +306,7 @@ PlannerPicture pictureOf(const UnevenProblem& problem, const UnevenAnswer& answe
     times.rules.push_back({answer.best->time, false, "slowest"});
     memory.series = {barSeries("state", {PlotHue::Optimizer}, shares),
                      barSeries("activations", {PlotHue::Memory}, held), levelSeries("cap", caps)};
+    memory.up.most = headroom(caps, shares, held);
     stack(samples, {std::move(times), std::move(memory)}, 0.3, 1.8);
     out.plot = std::move(samples);
     return out;
@@ -317,12 +331,13 @@ const char* limitText(ClusterSplit::Limit limit)
                                                   : "compute";
 }
 
-std::string gigabytes(double bytes) { return shortNumber(bytes / 1e9, bytes < 1e10 ? 1 : 0); }
+std::string rateText(double bytes) { return shortNumber(bytes / 1e9, bytes < 1e10 ? 1 : 0); } // in GB/s
+std::string memoryText(double bytes) { return formatBytes(std::llround(bytes)); }
 
 // The best split of each network and memory around the cluster's own; what limits it is the ink.
 Plot clusterMap(const ClusterStudy& study)
 {
-    Plot map{"Network of a device, GB/s", "Memory of a device, GB: best M, its step in s", {}};
+    Plot map{"Network of a device, GB/s", "Memory of a device: best M, its step in s", {}};
     map.legend = PlotLegend::Right;
     PlotSeries limits[] = {{"limited by compute", {}, PlotMark::Cells, PlotInk{PlotHue::Forward, 0.8F}},
                            {"limited by memory", {}, PlotMark::Cells, PlotInk{PlotHue::Memory, 0.8F}},
@@ -333,8 +348,8 @@ Plot clusterMap(const ClusterStudy& study)
             ClusterStudy other = study;
             other.between = study.between * clusterFactor(x);
             other.capacity = study.capacity * clusterFactor(y);
-            if (y == -clusterSteps) map.across.names.push_back(gigabytes(other.between));
-            if (x == -clusterSteps) map.up.names.push_back(gigabytes(other.capacity));
+            if (y == -clusterSteps) map.across.names.push_back(rateText(other.between));
+            if (x == -clusterSteps) map.up.names.push_back(memoryText(other.capacity));
             const auto answer = studyCluster(other);
             const ClusterSplit* best = answer ? bestSplit(*answer) : nullptr;
             const int column = x + clusterSteps, row = y + clusterSteps;
@@ -345,7 +360,7 @@ Plot clusterMap(const ClusterStudy& study)
             (best == nullptr ? none : limits[static_cast<int>(best->limit)]).points.push_back(point);
             map.items.push_back(PlotItem::cell(
                 column, row,
-                fmt::format("{} GB/s, {} GB: {}.", gigabytes(other.between), gigabytes(other.capacity),
+                fmt::format("{} GB/s, {}: {}.", rateText(other.between), memoryText(other.capacity),
                             best == nullptr ? "no split fits"
                                             : fmt::format("M = {} takes {} s; {} limits it", best->model,
                                                           shortNumber(best->step(), 2), limitText(best->limit)))));
@@ -380,8 +395,8 @@ Plot pricePlot(const ClusterStudy& study)
             const auto answer = studyCluster(other);
             if (const ClusterSplit* best = answer ? bestSplit(*answer) : nullptr)
                 points.push_back({priceOf(other) / 1e6, best->step(),
-                                  fmt::format("{} GB, {} GB/s, M = {}", gigabytes(other.capacity),
-                                              gigabytes(other.between), best->model)});
+                                  fmt::format("{}, {} GB/s, M = {}", memoryText(other.capacity),
+                                              rateText(other.between), best->model)});
         }
     std::stable_sort(points.begin(), points.end(), [](const Point& a, const Point& b) {
         return std::pair(a.price, a.step) < std::pair(b.price, b.step);
@@ -413,15 +428,15 @@ PlannerPicture pictureOf(const ClusterStudy& study, const ClusterAnswer& answer)
     PlannerPicture out;
     if (const ClusterSplit* best = bestSplit(answer)) {
         out.sentence =
-            fmt::format("M = {} and D = {} take {} s with {} GB a device; {} limits it.", best->model, best->data,
-                        shortNumber(best->step(), 1), gigabytes(best->bytes), limitText(best->limit));
+            fmt::format("M = {} and D = {} take {} s with {} a device; {} limits it.", best->model, best->data,
+                        shortNumber(best->step(), 1), memoryText(best->bytes), limitText(best->limit));
     } else if (!answer.rows.empty()) {
         const auto least =
             std::min_element(answer.rows.begin(), answer.rows.end(),
                              [](const ClusterSplit& a, const ClusterSplit& b) { return a.bytes < b.bytes; });
-        out.sentence = fmt::format("No split fits: M = {} needs least, {} GB of {} GB, {} GB too much.", least->model,
-                                   gigabytes(least->bytes), gigabytes(study.capacity + study.expansion),
-                                   gigabytes(least->bytes - study.capacity - study.expansion));
+        out.sentence = fmt::format("No split fits: M = {} needs least, {} of {}, {} too much.", least->model,
+                                   memoryText(least->bytes), memoryText(study.capacity + study.expansion),
+                                   memoryText(least->bytes - study.capacity - study.expansion));
     }
     if (study.prices.device > 0)
         out.sentence += fmt::format(" The cluster costs {} million.", shortNumber(priceOf(study) / 1e6, 1));
@@ -438,8 +453,8 @@ PlannerPicture pictureOf(const ClusterStudy& study, const ClusterAnswer& answer)
             for (std::size_t part = 0; part < std::size(times); ++part) parts[part].points.push_back({x, times[part]});
         else
             over.points.push_back({x, row.step()});
-        steps.items.push_back(bandItem(i, fmt::format("M = {}, D = {}: {} s, {} GB{}; {} limits it.", row.model,
-                                                      row.data, shortNumber(row.step(), 2), gigabytes(row.bytes),
+        steps.items.push_back(bandItem(i, fmt::format("M = {}, D = {}: {} s, {}{}; {} limits it.", row.model, row.data,
+                                                      shortNumber(row.step(), 2), memoryText(row.bytes),
                                                       row.fits ? "" : ", does not fit", limitText(row.limit))));
     }
     for (PlotSeries& one : parts) steps.series.push_back(std::move(one));

@@ -437,29 +437,25 @@ struct Planner {
     const char* key; // of the answer: null where nothing fits; "": there is always a plan
 };
 constexpr auto planners = std::to_array<Planner>({
-    {{"alpa_inter", "Alpa: contiguous layers on submeshes of a cluster"}, alpaInter, "latency"},
-    {{"intra_ilp", "Alpa: a strategy for each operator of a graph, memory rows too"}, intraOperator, "objective"},
-    {{"mlp_sharding", "A perceptron of two layers on several devices"}, perceptron, ""},
-    {{"reshard", "A tensor from one mesh's layout to another's"}, reshard, ""},
-    {{"layerwise", "A strategy for each layer under a memory budget"}, layerwise, "time"},
-    {{"merak", "Merak: cuts of a model, partitions, recomputation by stage, tensor parallelism in halves"},
-     merak,
-     "slowest_stage"},
-    {{"cephalo", "Cephalo: samples, microbatches and state over unequal devices"}, cephalo, "time"},
-    {{"comet", "COMET: model and data parallelism on any cluster, and what limits it"}, comet, "best"},
-    {{"jigsaw", "Jigsaw: jobs with partial backward on shared GPUs"}, jigsaw, ""},
-    {{"residency", "Which pieces of state are on a device under a cap: by the known future, LRU, FIFO"},
-     solveResidency,
-     "by_cap"},
-    {{"chunks", "PatrickStar: tensors in chunks, and a step's loads under a cap"}, solveChunks, "result"},
-    {{"buckets", "AxoNN: optimizer state on the host, in buckets"}, solveBuckets, ""},
-    {{"owners", "DP-KFAC: which member of a group owns a layer"}, solveOwners, ""},
-    {{"fill", "PipeFisher: work that can wait, in a rank's idle time"}, solveFilling, ""},
+    {{"alpa_inter", "Alpa: stages on submeshes"}, alpaInter, "latency"},
+    {{"intra_ilp", "Alpa: a strategy by operator"}, intraOperator, "objective"},
+    {{"mlp_sharding", "A perceptron on devices"}, perceptron, ""},
+    {{"reshard", "Resharding between meshes"}, reshard, ""},
+    {{"layerwise", "A strategy for each layer"}, layerwise, "time"},
+    {{"merak", "Merak: cuts, recomputation"}, merak, "slowest_stage"},
+    {{"cephalo", "Cephalo: unequal devices"}, cephalo, "time"},
+    {{"comet", "COMET: what limits a cluster"}, comet, "best"},
+    {{"jigsaw", "Jigsaw: jobs on shared GPUs"}, jigsaw, ""},
+    {{"residency", "Pieces of state under a cap"}, solveResidency, "by_cap"},
+    {{"chunks", "PatrickStar: tensors in chunks"}, solveChunks, "result"},
+    {{"buckets", "AxoNN: optimizer in buckets"}, solveBuckets, ""},
+    {{"owners", "DP-KFAC: owners of layers"}, solveOwners, ""},
+    {{"fill", "PipeFisher: work in idle time"}, solveFilling, ""},
 });
 constexpr auto kindsWithExamples = std::to_array<PlannerInfo>({
-    {"merak:recompute", "Merak: recomputation by stage, as memory allows"},
-    {"merak:step", "Merak: a step of 1F1B that recomputes"},
-    {"merak:subpipe", "Merak: tensor parallelism in halves of a batch"},
+    {"merak:recompute", "Merak: recomputation by stage"},
+    {"merak:step", "Merak: 1F1B that recomputes"},
+    {"merak:subpipe", "Merak: halves of a batch"},
 });
 
 } // namespace
@@ -563,6 +559,8 @@ Result<Json> readProblem(std::string_view text)
 } // namespace
 
 bool hasLayout(std::string_view program) { return program == "alpa_inter"; }
+
+bool takesRuns(std::string_view program) { return program == "jigsaw"; }
 
 Result<InterOperatorProblem> interOperatorProblem(std::string_view text)
 {

@@ -47,6 +47,7 @@ Result<std::string> withNumber(std::string_view problem, std::string_view key, d
 Result<PlannerAnswer> solveProblem(std::string_view text, const Progress& progress = {});
 
 bool hasLayout(std::string_view program); // its plan is one
+bool takesRuns(std::string_view program); // recorded runs are a problem of it (traces/fit/recorded_jobs.h)
 // Such a problem, of alpa_inter, as a value. Usage: it is another one; else as solveProblem().
 Result<InterOperatorProblem> interOperatorProblem(std::string_view text);
 

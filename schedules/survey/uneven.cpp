@@ -386,10 +386,9 @@ MixedAnswer mixedSurvey(const MixedQuestion& question, const Progress& progress)
             memory += question.memoryOf(i);
             others += (*beside)[static_cast<std::size_t>(samples[i])];
         }
-        out.divisions[static_cast<std::size_t>(MixedRule::Decoupled)].error = fmt::format(
-            "no division fits: all ranks have {:.1f} GB; the state takes {:.1f} GB, activations and gathered weights "
-            "{:.1f} GB",
-            static_cast<double>(memory) / 1e9, static_cast<double>(state) / 1e9, static_cast<double>(others) / 1e9);
+        out.divisions[static_cast<std::size_t>(MixedRule::Decoupled)].error =
+            fmt::format("no division fits: all ranks have {}; the state takes {}, activations and gathered weights {}",
+                        formatBytes(memory), formatBytes(state), formatBytes(others));
     }
     return out;
 }
@@ -500,9 +499,8 @@ std::string rankText(const MixedDivision& division, MixedRule rule, std::size_t 
                                    formatDuration(at.compute), formatDuration(division.step), formatPercent(at.share));
     text += at.limit <= 0 ? "Its activations and gathered weights alone do not fit."
                           : fmt::format("Its activations leave room for {}.", formatPercent(std::min(1.0, at.limit)));
-    const auto gigabytes = [](Bytes bytes) { return fixedNumber(static_cast<double>(bytes) / 1e9, 1) + " GB"; };
-    return text + (at.over() ? fmt::format(" It needs {} and has {}.", gigabytes(at.peak), gigabytes(at.memory))
-                             : fmt::format(" Its peak is {} of {}.", gigabytes(at.peak), gigabytes(at.memory)));
+    return text + (at.over() ? fmt::format(" It needs {} and has {}.", formatBytes(at.peak), formatBytes(at.memory))
+                             : fmt::format(" Its peak is {} of {}.", formatBytes(at.peak), formatBytes(at.memory)));
 }
 
 } // namespace

@@ -60,3 +60,24 @@ expect_err 'nothing of .* can be drawn'
 run stagewright solve --example none
 expect_code 2
 expect_err "there is no planner 'none'"
+
+# jobs for Jigsaw from runs with partial backward; what else is refused
+for cut in 0,1,2,3 0,2; do
+    IFS=, read -ra replicas <<<"$cut"
+    run stagewright record -s 1f1b -p 1 -m "$((2 * ${#replicas[@]}))" --replicas "${#replicas[@]}" --cut "$cut" --model layers=4,hidden=32,heads=2,seq=16 --microbatch-size 1 --steps 3 -o partial.stagewright
+    expect_code 0
+done
+run stagewright solve --jobs partial.stagewright#1 --jobs partial.stagewright#2 --save-problem jobs.json --plot jobs.svg --json
+expect_code 0
+expect_err 'job 0: 4 ranks of run .* of partial and .* of full backward a step'
+expect_json jigsaw program
+expect_that 'packing partial backward takes no longer than full' python3 -c 'import json; a = json.load(open("out.txt"))["answer"]; assert a["partial"]["packed"] <= a["full"]["packed"]'
+expect_that 'the plan is drawn' grep -q 'GPU 3' jobs.svg
+run stagewright solve jobs.json --set gpus=6
+expect_code 0
+run stagewright solve jobs.json --jobs partial.stagewright#1
+expect_code 2
+expect_err 'jobs are given beside a problem'
+run stagewright solve --jobs partial.stagewright#9
+expect_code 2
+expect_err "no run 9"

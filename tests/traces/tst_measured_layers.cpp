@@ -5,8 +5,13 @@
 
 #include "schedules/layout/layout.h"
 #include "schedules/library/registry.h"
+#include "schedules/model/mesh.h"
+#include "schedules/model/partial_backward.h"
+#include "schedules/planner/problem.h"
 #include "traces/fit/measured_layers.h"
 #include "traces/fit/measured_step.h"
+#include "traces/fit/recorded_jobs.h"
+#include "traces/run/simulated_run.h"
 
 using namespace stagewright;
 
@@ -113,6 +118,35 @@ private slots:
                  std::string("run zb-h1: the backward of layer 4 is unknown"));
     }
 
+    // Each rank of a run with partial backward is a worker, as long as it works; the full backward is that of the
+    // replica without a cut.
+    void runsWithPartialBackwardAreJobs()
+    {
+        const Schedule whole = *overReplicas(*makeSchedule("1f1b", {2, 4, 1}), 2);
+        const std::vector<int> firstStages{0, 1};
+        const Schedule cut = *withoutBackwardBelow(whole, firstStages);
+        auto run = simulatedRun(cut, CostModel::uniform(cut));
+        QVERIFY2(run.has_value(), run ? "" : run.error().message.c_str());
+        run->info.name = "spb";
+        run->configuration.emplace_back("cut", "0,1");
+        const auto job = recordedJobOf(*run);
+        QVERIFY2(job.has_value(), job ? "" : job.error().message.c_str());
+        const Nanos unit = run->timeline->timeUnit();
+        // four microbatches a replica: F and B of 1 and 2, where there are backwards
+        QCOMPARE(job->partial, (std::vector<Nanos>{12 * unit, 12 * unit, 4 * unit, 12 * unit}));
+        QCOMPARE(job->full, std::vector<Nanos>(4, 12 * unit));
+        const RecordedJob jobs[] = {*job, *job};
+        const auto answer = solveProblem(jigsawProblem(jobs));
+        QVERIFY2(answer.has_value(), answer ? "" : answer.error().message.c_str());
+        QVERIFY(answer->fits);
+        QVERIFY(takesRuns(programOf(jigsawProblem(jobs))));
+        QVERIFY(answer->json.find(std::to_string(20 * unit)) != std::string::npos); // 80 units on four GPUs
+        run->configuration.back().second = "0,1,1";
+        QCOMPARE(recordedJobOf(*run).error().message, std::string("run spb: it has 3 cuts for 2 replicas"));
+        run->timeline.reset();
+        QCOMPARE(recordedJobOf(*run).error().message, std::string("run spb: it has no ops"));
+    }
+
     // At the run's own microbatch a stage takes the sum of its measured layers, on any device; others follow the formulas.
     void constantsHaveTheLayersOfARun()
     {
@@ -157,6 +191,19 @@ private slots:
             QVERIFY(std::abs(stepOf(*model, cluster, way, constants).compute * 1e9 -
                              (18 + 30 + 330 + 630 + 930 + 180)) < 2);
         }
+        // bytes kept: unknown without memory, else the stage's, divided among its layers
+        const auto words = [&] { return measuredConstants(run, *model, *parseCluster("2@a100"), {})->words; };
+        QVERIFY(words().find("and bytes kept, which are unknown") != std::string::npos);
+        run.costs->memory[0].activation = 9000;
+        run.costs->memory[1].activation = 30000;
+        Parallelism alone;
+        alone.samples = 2;
+        const auto kept = measuredConstants(run, *model, *parseCluster("2@a100"), {})->constants;
+        for (const auto& [layer, bytes] : {std::pair(0, 9000.0), std::pair(1, 15000.0), std::pair(2, 15000.0)})
+            QVERIFY(std::abs(layerFigures(*model, *parseCluster("2@a100"), alone, kept, layer).kept - bytes) < 1e-6);
+        QVERIFY(words().find("; bytes kept ") != std::string::npos);
+        run.costs->memory[1].activation = 0;
+        QVERIFY(words().find("unknown: bytes kept of 2 of 3 layers") != std::string::npos);
         ModelPreset longer = *model;
         longer.layers = 5;
         const auto more = measuredConstants(run, longer, *parseCluster("2@a100"), {});

@@ -52,7 +52,16 @@ struct Scale {
     }
 };
 
-QString numberText(double value) { return QString::number(value, 'g', 4); }
+// Large ones by thousands, as JSON takes them: 312e12, 31.25e9.
+QString numberText(double value)
+{
+    int power = 0;
+    while (std::isfinite(value) && (std::abs(value) >= 1e6 || (power > 0 && std::abs(value) >= 1000))) {
+        value /= 1000;
+        power += 3;
+    }
+    return QString::number(value, 'g', power > 0 ? 4 : 6) + (power > 0 ? u"e%1"_s.arg(power) : QString());
+}
 
 QPlainTextEdit* textArea(const QString& objectName, const QString& name, const QString& tip, QWidget* parent)
 {
@@ -95,6 +104,10 @@ PlannerView::PlannerView(QWidget* parent) : QWidget(parent)
     m_layout->setToolTip(
         u"The plan's stages as a file for stagewright choose --layout, which times them for a model"_s);
     m_column->addWidget(m_layout);
+    m_runs = new QPushButton(u"Of the shown file's runs"_s, m_form);
+    m_runs->setObjectName(u"planRuns"_s);
+    m_runs->setToolTip(u"The runs with partial backward of the file on the timeline, each a job"_s);
+    m_column->addWidget(m_runs);
 
     m_said = makeLabel({}, "value", this, true);
     m_said->setObjectName(u"planSaid"_s);
@@ -125,6 +138,7 @@ PlannerView::PlannerView(QWidget* parent) : QWidget(parent)
     connect(m_programs, &QComboBox::activated, this, [this] { choose(m_programs->currentData().toString()); });
     connect(open, &QPushButton::clicked, this, &PlannerView::openAsked);
     connect(m_layout, &QPushButton::clicked, this, &PlannerView::layoutAsked);
+    connect(m_runs, &QPushButton::clicked, this, &PlannerView::runsAsked);
     connect(m_text, &QPlainTextEdit::textChanged, this, [this] { take(m_text->toPlainText().toStdString(), false); });
     choose(m_programs->itemData(0).toString());
 }
@@ -147,6 +161,7 @@ void PlannerView::take(std::string problem, bool writes)
     }
     if (const int at = m_programs->findData(qtText(exampleLike(m_problem))); at >= 0) m_programs->setCurrentIndex(at);
     m_layout->setVisible(hasLayout(programOf(m_problem)));
+    m_runs->setVisible(takesRuns(programOf(m_problem)));
     makeSliders();
     emit questionChanged();
 }

@@ -37,6 +37,7 @@ public:
     PlotWidget* picture() { return m_picture; }
     QPlainTextEdit* text() { return m_text; }
     QPushButton* layoutButton() { return m_layout; } // there for problems whose plan is a layout
+    QPushButton* runsButton() { return m_runs; }     // there for problems that recorded runs make
     QString said() const;
     QString caption() const; // the planner's title
     void setTheme(const Theme& theme);
@@ -46,6 +47,7 @@ signals:
     void questionChanged(); // to be solved at once
     void openAsked();       // a problem's file
     void layoutAsked();     // the plan as a layout's file
+    void runsAsked();       // a problem of the shown run's file
 
 protected:
     void hideEvent(QHideEvent* event) override;
@@ -58,6 +60,7 @@ private:
     QWidget* m_form;
     QComboBox* m_programs;
     QPushButton* m_layout;
+    QPushButton* m_runs;
     QWidget* m_sliders = nullptr;
     QVBoxLayout* m_column;
     QLabel* m_said;

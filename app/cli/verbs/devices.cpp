@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include <fmt/core.h>
 
 #include "app/cli/command.h"
@@ -8,6 +10,7 @@
 #include "app/cli/verbs/remote_call.h"
 #include "app/launch/pythons.h"
 #include "engine/device/backend.h"
+#include "schedules/base/quantity.h"
 #include "schedules/model/analytic_costs.h"
 
 namespace stagewright {
@@ -49,7 +52,7 @@ Result<int> showPresets(Session& session)
     Json deviceArray = Json::array();
     for (const DevicePreset& device : devicePresets()) {
         devices.add({std::string(device.name), std::string(device.title),
-                     fmt::format("{:.0f} TFLOP/s", device.flops / 1e12), fmt::format("{:.0f} GB", device.memory / 1e9),
+                     fmt::format("{:.0f} TFLOP/s", device.flops / 1e12), formatBytes(std::llround(device.memory)),
                      fmt::format("{:.2f} TB/s", device.bytesPerSecond / 1e12),
                      fmt::format("{:.0f} GB/s", device.linkBytesPerSecond / 1e9)});
         deviceArray.push_back({{"name", device.name},

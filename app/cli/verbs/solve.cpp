@@ -1,14 +1,19 @@
+#include <numeric>
+
 #include <fmt/core.h>
 
 #include "app/cli/command.h"
 #include "app/cli/options/files.h"
+#include "app/cli/options/run_access.h"
 #include "app/cli/progress_line.h"
 #include "app/cli/session.h"
 #include "app/cli/text/json.h"
 #include "app/cli/text/table.h"
+#include "schedules/base/quantity.h"
 #include "schedules/base/text.h"
 #include "schedules/layout/layout.h"
 #include "schedules/planner/problem.h"
+#include "traces/fit/recorded_jobs.h"
 #include "traces/format/atomic_file.h"
 #include "traces/plot/plot_files.h"
 
@@ -17,8 +22,9 @@ namespace stagewright {
 namespace {
 
 struct SolveChoice {
-    std::string file, output, example, plot, layout;
+    std::string file, output, example, plot, layout, problem;
     std::vector<std::string> numbers; // KEY=VALUE
+    std::vector<std::string> jobs;    // FILE#RUN
 };
 
 // The problem with the numbers that were given instead of its own.
@@ -79,8 +85,33 @@ Result<int> solveText(const std::string& problem, const std::string& name, const
     return ExitDoesNotHold;
 }
 
+// A problem of Jigsaw whose jobs are recorded runs.
+Result<std::string> problemOfRuns(const std::vector<std::string>& runs, Session& session)
+{
+    std::vector<RecordedJob> jobs;
+    for (const std::string& one : runs) {
+        STAGEWRIGHT_TRY(const auto stored, readRun(parseRunReference(one)));
+        auto job = recordedJobOf(stored.run);
+        if (!job) return tl::unexpected(std::move(job.error()).with("--jobs"));
+        session.note(fmt::format("job {}: {} of run {}, {} of partial and {} of full backward a step", jobs.size(),
+                                 counted(static_cast<long long>(job->partial.size()), "rank"), job->run,
+                                 formatDuration(std::accumulate(job->partial.begin(), job->partial.end(), Nanos(0))),
+                                 formatDuration(std::accumulate(job->full.begin(), job->full.end(), Nanos(0)))));
+        jobs.push_back(std::move(*job));
+    }
+    return jigsawProblem(jobs);
+}
+
 Result<int> runSolve(const SolveChoice& options, Session& session)
 {
+    if (!options.jobs.empty()) {
+        if (!options.file.empty())
+            return fail(ErrorCode::Usage, "jobs are given beside a problem", "leave one of them out");
+        STAGEWRIGHT_TRY(const auto made, problemOfRuns(options.jobs, session));
+        STAGEWRIGHT_TRY(const auto problem, changed(made, options.numbers));
+        if (!options.problem.empty()) STAGEWRIGHT_CHECK(writeFileAtomically(options.problem, problem));
+        return solveText(problem, "--jobs", options, session);
+    }
     if (!options.example.empty()) {
         if (!options.file.empty())
             return fail(ErrorCode::Usage, "an example is asked for beside a problem", "leave one of them out");
@@ -127,6 +158,14 @@ Command command_solve()
             verb.value("--example", &options->example,
                        "Print a problem of this program to start from; with --plot, solve and draw it")
                 .form("PROGRAM");
+            verb.value("--jobs", &options->jobs,
+                       "A job for Jigsaw: a run that was recorded with --replicas and --cut; may be repeated")
+                .form("FILE#RUN")
+                .excludes("--example");
+            verb.value("--save-problem", &options->problem,
+                       "Write the problem that --jobs makes, to be changed by hand")
+                .form("FILE.json")
+                .replaces();
             verb.value("--plot", &options->plot,
                        "Draw the plan, by the suffix of the name: .svg, its points as .csv, for papers as .tex (TikZ)")
                 .form("FILE")
@@ -138,7 +177,8 @@ Command command_solve()
             verb.notes("docs/planners.md has the form of every problem and answer. Each answer is the optimum.\n"
                        "Examples: stagewright solve alpa.json --plot stages.svg\n"
                        "          stagewright solve --example comet -o comet.json\n"
-                       "          stagewright solve comet.json --set between=6e10");
+                       "          stagewright solve comet.json --set between=6e10\n"
+                       "          stagewright solve --jobs partial.stagewright#1 --jobs partial.stagewright#2");
             return [options](Session& session) { return runSolve(*options, session); };
         },
         true, true};

@@ -15,14 +15,17 @@
 #include "app/ui/workspace/workspace.h"
 #include "schedules/base/small_file.h"
 #include "schedules/base/text.h"
+#include "schedules/layout/layer_table.h"
 #include "schedules/layout/layout.h"
 #include "schedules/library/registry.h"
 #include "schedules/setup/keys.h"
 #include "schedules/survey/memory.h"
 #include "traces/fit/measured_layers.h"
 #include "traces/fit/measured_step.h"
+#include "traces/fit/recorded_jobs.h"
 #include "traces/format/atomic_file.h"
 #include "traces/plot/plot_files.h"
+#include "traces/run/run_facts.h"
 #include "traces/run/simulated_run.h"
 #include "traces/store/run_file.h"
 #include "widgets/background.h"
@@ -70,15 +73,26 @@ std::vector<ActionEntry> ExplorerController::actionTable()
 
 namespace {
 
-// A question with the layers of the run that it names. Reads the run's file.
+// A question with the layers of the run or the table that it names. Reads their file.
 Result<WaysQuestion> withMeasuredLayers(WaysQuestion question)
 {
     if (question.layersFrom.empty()) return question;
+    if (question.layersFrom.ends_with(".json")) {
+        STAGEWRIGHT_TRY(const auto text, readSmallFile(question.layersFrom));
+        auto table = parseLayerTable(text);
+        if (!table) return tl::unexpected(std::move(table.error()).with(question.layersFrom));
+        LayoutQuestion& layout = question.layout;
+        auto made = constantsOf(*table, layout.model, layout.cluster, layout.constants);
+        if (!made) return tl::unexpected(std::move(made.error()).with(question.layersFrom));
+        layout.constants = std::move(made->constants);
+        question.measured = "of " + question.layersFrom + ": " + made->words;
+        return question;
+    }
     const auto at = question.layersFrom.rfind('#');
     const auto id = at == std::string::npos ? std::nullopt : wholeOf<std::int64_t>(question.layersFrom.substr(at + 1));
     if (!id)
         return fail(ErrorCode::Usage, fmt::format("'{}' does not name a run", question.layersFrom),
-                    "write FILE.stagewright#RUN, such as demo.stagewright#3");
+                    "write FILE.stagewright#RUN, such as demo.stagewright#3, or the name of a table, FILE.json");
     STAGEWRIGHT_TRY(const auto file, RunFile::open(question.layersFrom.substr(0, at), OpenMode::Read));
     STAGEWRIGHT_TRY(const Run run, file->read(*id));
     LayoutQuestion& layout = question.layout;
@@ -153,6 +167,7 @@ ExplorerController::ExplorerController(Workspace& workspace)
                                                           u"Layouts (*.json)"_s);
         if (!path.isEmpty()) saveLayout(path);
     });
+    connect(m_view->planner(), &PlannerView::runsAsked, this, &ExplorerController::takeJobs);
     m_waysBeat.setInterval(100);
     connect(&m_waysBeat, &QTimer::timeout, this, [this] {
         if (!m_waysJob.running()) return m_waysBeat.stop();
@@ -306,6 +321,36 @@ void ExplorerController::takeLayers()
     page->setField("sizes", qtText(fmt::format("layers={},hidden={},heads={},seq={},vocab={}", model->layers,
                                                model->hidden, model->heads, model->sequence, model->vocabulary)));
     page->setField("layers-from", u"%1#%2"_s.arg(ref.file).arg(ref.id));
+}
+
+void ExplorerController::takeJobs()
+{
+    const RunRef ref = m_workspace.shown().ref();
+    if (!ref.valid())
+        return m_workspace.banner()->showNote(u"No run is shown: record some with replicas and a cut, and show one"_s);
+    m_view->setWork(u"reading runs…"_s, true);
+    inBackground(
+        this,
+        [path = ref.file.toStdString()]() -> Result<std::string> {
+            STAGEWRIGHT_TRY(const auto file, RunFile::open(path, OpenMode::Read));
+            STAGEWRIGHT_TRY(const auto infos, file->runs());
+            std::vector<RecordedJob> jobs;
+            for (const RunInfo& info : infos) {
+                STAGEWRIGHT_TRY(const Run run, file->read(info.id));
+                if (configured(run, "cut").empty()) continue;
+                STAGEWRIGHT_TRY(auto job, recordedJobOf(run));
+                jobs.push_back(std::move(job));
+            }
+            if (jobs.empty())
+                return fail(ErrorCode::Usage, "no run of the file has partial backward",
+                            "record some with replicas and a cut");
+            return jigsawProblem(jobs);
+        },
+        [this](const Result<std::string>& problem) {
+            m_view->setWork({}, false);
+            if (!problem) return m_workspace.banner()->showError(QString(), problem.error());
+            m_view->planner()->setProblem(qtText(*problem));
+        });
 }
 
 void ExplorerController::trainWay(const QString& command)

@@ -56,6 +56,7 @@ private:
     void askMixed();   // its topic Uneven ranks
     void askWays();    // of the page Choose: in closed form, then simulated
     void takeLayers(); // of the shown run, for Choose
+    void takeJobs();   // of the shown run's file, for Planners
     void simulateWays(const WaysQuestion& question);
     void saveWay(int way);
     void trainWay(const QString& command); // stagewright record …, in the dialog
