@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 
 #include <fmt/format.h>
@@ -78,6 +79,36 @@ Plot stagesPlot(const InterOperatorProblem& problem, const InterOperatorPlan& pl
     return plot;
 }
 
+std::int64_t mostSuccessors(const InterOperatorProblem& problem)
+{
+    std::int64_t most = std::numeric_limits<std::int64_t>::min();
+    for (const StageOption& one : problem.options) most = std::max<std::int64_t>(most, one.successors);
+    return most;
+}
+
+// Which constraint no choice of strategies keeps, and by how much; of several rows the one that lacks most.
+std::string whyNoStrategies(const IntraOperatorProblem& problem)
+{
+    double lacks = 0, needs = 0;
+    std::size_t where = 0;
+    for (std::size_t row = 0; row < problem.rows.size(); ++row) {
+        double least = 0;
+        for (const auto& [op, bytes] : problem.rows[row].memory)
+            least += bytes.empty() ? 0 : *std::min_element(bytes.begin(), bytes.end());
+        if (least - problem.cap <= lacks) continue;
+        lacks = least - problem.cap;
+        needs = least;
+        where = row;
+    }
+    if (lacks > 0)
+        return fmt::format("No choice of strategies fits: memory row {} needs {} at least, {} more than the cap of {}.",
+                           where, shortNumber(needs), shortNumber(lacks), shortNumber(problem.cap));
+    for (const IntraOperatorProblem::Edge& edge : problem.edges)
+        if (std::none_of(edge.cost.begin(), edge.cost.end(), [](double cost) { return std::isfinite(cost); }))
+            return fmt::format("No strategies of operators {} and {} go together.", edge.from, edge.to);
+    return "No choice of strategies keeps to all that goes together and to the memory, though each row by itself fits.";
+}
+
 } // namespace
 
 PlannerPicture pictureOf(const InterOperatorProblem& problem, const std::optional<InterOperatorPlan>& plan)
@@ -90,6 +121,8 @@ PlannerPicture pictureOf(const InterOperatorProblem& problem, const std::optiona
             why += fmt::format(" {} of {} more than a device has.", all,
                                problem.options.size() == 1 ? "1 stage needs"
                                                            : fmt::format("{} stages need", problem.options.size()));
+        if (all > 0 && all == static_cast<std::ptrdiff_t>(problem.options.size()))
+            why += fmt::format(" The nearest lacks room for {}.", counted(-mostSuccessors(problem), "microbatch"));
         return {why, nothingPlot("no plan")};
     }
     PlannerPicture out;
@@ -113,8 +146,7 @@ PlannerPicture pictureOf(const InterOperatorProblem& problem, const std::optiona
 
 PlannerPicture pictureOf(const IntraOperatorProblem& problem, const std::optional<IntraOperatorPlan>& plan)
 {
-    if (!plan)
-        return {"No choice of strategies keeps to what goes together and to the memory.", nothingPlot("no plan")};
+    if (!plan) return {whyNoStrategies(problem), nothingPlot("no plan")};
     PlannerPicture out;
     double edges = plan->cost;
     for (std::size_t op = 0; op < plan->pick.size(); ++op)

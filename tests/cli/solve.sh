@@ -14,6 +14,7 @@ expect_that 'the authors'"'"' own figure' grep -q '"time": 342.296848' answer.js
 run stagewright solve "$ROOT/tests/data/planners/alpa_none.json"
 expect_code 1
 expect_err 'no plan fits'
+expect_err 'The nearest lacks room for 1 microbatch'
 echo '{"program": "alpa"}' >wrong.json
 run stagewright solve wrong.json
 expect_code 3
@@ -30,6 +31,7 @@ expect_json 64 answer plan
 run stagewright solve "$ROOT/tests/data/planners/intra_none.json"
 expect_code 1
 expect_err 'no plan fits'
+expect_err 'memory row 0 needs 60 at least, 50 more than the cap of 10'
 sed 's/"program":null/"program":"intra_ilp"/' "$ROOT/tests/data/planners/intra_alpa_mlp12_cap60.json" >cap.json
 run stagewright solve cap.json --json
 if [ "$rc" = 0 ]; then expect_json 186468.84 answer objective; else expect_err 'coinor-libcbc3'; fi

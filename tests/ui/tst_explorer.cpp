@@ -727,6 +727,19 @@ private slots:
         QVERIFY(settle(window));
         QVERIFY(page->layoutButton()->isVisibleTo(view) && !page->layoutButton()->isEnabled());
 
+        // jobs of Jigsaw are taken from the shown run's file; what it lacks is said
+        QVERIFY(!page->runsButton()->isVisibleTo(view));
+        page->choose(QStringLiteral("jigsaw"));
+        QVERIFY(settle(window));
+        QVERIFY(page->runsButton()->isVisibleTo(view));
+        page->runsButton()->click();
+        QVERIFY(settle(window));
+        const QString lacks = window.workspace().shown().ref().valid()
+                                  ? QStringLiteral("no run of the file has partial backward")
+                                  : QStringLiteral("no run is shown");
+        QVERIFY(QTest::qWaitFor(
+            [&] { return window.workspace().banner()->text().contains(lacks, Qt::CaseInsensitive); }, 20000));
+
         page->choose(QStringLiteral("comet"));
         QVERIFY(settle(window));
         const QString before = page->said();
