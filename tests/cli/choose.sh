@@ -229,6 +229,7 @@ run stagewright choose --layers-from runs.stagewright#1 --cluster here.json:host
 expect_code 0
 expect_json 'your model' model
 expect_out 'measured in run 1f1b .*4 layers, embedding and loss'
+expect_out '; bytes kept [0-9.]+×; analytic'
 run stagewright choose --layers-from runs.stagewright#1 --model layers=8,hidden=64,heads=4,seq=32,vocab=256 --cluster 2@a100 --samples 8 --top 1
 expect_code 0
 expect_out 'layers 4 to 7 count as the mean; analytic: all-reduces'

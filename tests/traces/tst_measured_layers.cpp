@@ -140,7 +140,7 @@ private slots:
         QVERIFY2(answer.has_value(), answer ? "" : answer.error().message.c_str());
         QVERIFY(answer->fits);
         QVERIFY(takesRuns(programOf(jigsawProblem(jobs))));
-        QVERIFY(answer->json.find(std::to_string(20 * unit)) != std::string::npos); // 80 units on four GPUs
+        QVERIFY(answer->json.find(std::to_string(20 * unit / 1000)) != std::string::npos); // 80 units on four GPUs
         run->configuration.back().second = "0,1,1";
         QCOMPARE(recordedJobOf(*run).error().message, std::string("run spb: it has 3 cuts for 2 replicas"));
         run->timeline.reset();

@@ -21,6 +21,9 @@
 #include "schedules/execute/simulate.h"
 #include "schedules/layout/layout.h"
 #include "schedules/library/registry.h"
+#include "schedules/model/mesh.h"
+#include "schedules/model/partial_backward.h"
+#include "traces/fit/recorded_jobs.h"
 #include "traces/run/simulated_run.h"
 #include "traces/store/add_runs.h"
 #include "traces/store/run_file.h"
@@ -605,6 +608,36 @@ private slots:
         QCOMPARE(page->answer()->question.layout.model.hidden, 64);
         QVERIFY(page->command().contains("--layers-from " + path + "#1"));
         QVERIFY(page->answer()->simulated[0].has_value());
+    }
+
+    // Jobs of Jigsaw are the shown file's runs with partial backward; the others are passed over.
+    void jobsOfTheShownFileAreTaken()
+    {
+        WindowFixture fixture;
+        const Schedule whole = *overReplicas(*makeSchedule("1f1b", {2, 4, 1}), 2);
+        const std::vector<int> firstStages{0, 1};
+        const Schedule cut = *withoutBackwardBelow(whole, firstStages);
+        auto partial = simulatedRun(cut, CostModel::uniform(cut)),
+             full = simulatedRun(whole, CostModel::uniform(whole));
+        QVERIFY(partial.has_value() && full.has_value());
+        partial->configuration.emplace_back("cut", "0,1");
+        const QString path = fixture.dir.filePath("partial.stagewright");
+        const Run* const runs[] = {&*full, &*partial};
+        QVERIFY(addRuns(path.toStdString(), runs).has_value());
+        MainWindow window;
+        QVERIFY(WindowFixture::open(window, {path}, {1600, 1000}));
+        ExploreView* view = shown(window, {1600, 1000});
+        QVERIFY(view != nullptr);
+        view->setPage(ExplorePage::Planners);
+        PlannerView* page = view->planner();
+        page->choose(QStringLiteral("jigsaw"));
+        QVERIFY(settle(window));
+        const std::string example = page->problem();
+        QTest::mouseClick(page->runsButton(), Qt::LeftButton);
+        QVERIFY(QTest::qWaitFor([&] { return page->problem() != example; }, 20000));
+        QVERIFY(settle(window));
+        QCOMPARE(page->problem(), jigsawProblem(std::vector{*recordedJobOf(*partial)}));
+        QVERIFY(page->answer().has_value() && page->answer()->fits);
     }
 
     // Simulating ways can be cancelled: the closed form stays.

@@ -56,14 +56,18 @@ Result<RecordedJob> recordedJobOf(const Run& run)
 std::string jigsawProblem(std::span<const RecordedJob> jobs)
 {
     using Json = nlohmann::ordered_json;
+    const auto micros = [](std::vector<Nanos> all) {
+        for (Nanos& one : all) one = std::max<Nanos>(1, (one + 500) / 1000);
+        return all;
+    };
     std::size_t gpus = 0;
     Json partial = Json::array(), full = Json::array();
     std::string about;
     for (const RecordedJob& job : jobs) {
         gpus = std::max(gpus, job.partial.size());
-        partial.push_back(job.partial);
-        full.push_back(job.full);
-        about += (about.empty() ? "ns a step of the ranks of " : ", ") + job.run;
+        partial.push_back(micros(job.partial));
+        full.push_back(micros(job.full));
+        about += (about.empty() ? "µs a step of the ranks of " : ", ") + job.run;
     }
     return Json{{"program", "jigsaw"}, {"about", about}, {"input", {{"gpus", gpus}, {"jobs", partial}, {"full", full}}}}
                .dump() +

@@ -19,7 +19,7 @@ struct RecordedJob {
 };
 Result<RecordedJob> recordedJobOf(const Run& run);
 
-// The jobs as a problem of the program jigsaw, as JSON, on as many GPUs as the largest job has ranks.
+// The jobs as a problem of the program jigsaw, as JSON, in µs, on as many GPUs as the largest job has ranks.
 std::string jigsawProblem(std::span<const RecordedJob> jobs);
 
 } // namespace stagewright
