@@ -1,6 +1,7 @@
 #include "schedules/planner/model_cuts.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <numeric>
@@ -95,6 +96,17 @@ Result<RecomputePlan> planRecomputation(const RecomputeProblem& problem)
     for (const std::int64_t layers : problem.layers)
         if (layers < 0 || layers > 100'000)
             return fail(ErrorCode::Usage, fmt::format("a stage has 0 to 100000 layers, not {}", layers));
+    // no sum below leaves 64 bits
+    const double most = 1e18 / (100'000.0 * static_cast<double>(stages));
+    for (const std::int64_t one : {problem.kept, problem.input, problem.forward, problem.backward})
+        if (std::abs(static_cast<double>(one)) > most)
+            return fail(ErrorCode::Usage, fmt::format("A, a, F and B are up to {:.3g} here, not {}", most, one),
+                        "write them in a larger unit");
+    for (std::size_t stage = 0; stage < stages; ++stage)
+        for (const std::int64_t one : {problem.fixed[stage], problem.cap[stage]})
+            if (std::abs(static_cast<double>(one)) > 1e18)
+                return fail(ErrorCode::Usage, fmt::format("stage {}: memory is up to 10^18, not {}", stage, one),
+                            "write it in a larger unit");
     RecomputePlan out;
     out.slowest = 0;
     for (std::size_t stage = 0; stage < stages; ++stage) {
