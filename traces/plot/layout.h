@@ -38,7 +38,7 @@ public:
     PlotBox whole, area;
     PlotRange across, up;
     PlotMargins margins;
-    std::string acrossTitle; // in lines that are no wider than the whole
+    std::string acrossTitle;                      // in lines that fit
     std::vector<std::vector<std::size_t>> legend; // lines of the legend above the area: series
     std::vector<std::string> names;               // across, wrapped at "\n"; "": no room
 

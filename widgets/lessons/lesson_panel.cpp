@@ -349,7 +349,7 @@ void LessonPanel::showOpen()
     if (focus == nullptr || isAncestorOf(focus) || !focus->isVisible()) focusFirst();
 }
 
-bool LessonPanel::focusFirst()
+void LessonPanel::focusFirst()
 {
     QWidget* first = m_runAll != nullptr && m_runAll->isEnabled() && m_open < 0 ? m_runAll : nullptr;
     for (std::size_t i = static_cast<std::size_t>(std::max(0, m_open)); first == nullptr && i < m_rows.size(); ++i) {
@@ -361,8 +361,10 @@ bool LessonPanel::focusFirst()
         if (to != nullptr && to->isVisibleTo(this) && to->isEnabled()) first = to;
     }
     if (first == nullptr && m_next->isEnabled()) first = m_next;
-    if (first != nullptr) first->setFocus(Qt::OtherFocusReason);
-    return first != nullptr;
+    if (first != nullptr)
+        first->setFocus(Qt::OtherFocusReason);
+    else
+        emit keysNotUsed();
 }
 
 QString LessonPanel::nextReason() const { return m_reading.missing; }

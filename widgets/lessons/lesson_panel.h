@@ -54,7 +54,7 @@ public:
     StepTools* tools() { return m_tools; }
     void setNext(const QString& text) { m_nextLesson = text; } // what Next does on the last page; before setPage
     // the field, choice or button of the open question or run; none: the focus stays
-    bool focusFirst(); // what can be answered or run, else Next; false: neither
+    void focusFirst(); // what can be answered or run, else Next
     QString plainText() const;
     QString nextReason() const; // why Next is disabled; empty: it is not
     void stressReason();        // it was asked for nevertheless
@@ -64,7 +64,8 @@ signals:
     void hintAsked(const QString& check);
     void showAsked(const QString& check);
     void pageAsked(int page);
-    void finished(); // Next on the last page
+    void finished();    // Next on the last page
+    void keysNotUsed(); // there is nothing to answer, to run or to go on to
     void runAsked(const QString& block);
     void runAllAsked(); // every run of the page, in order
     void cancelAsked();

@@ -46,8 +46,7 @@ public:
     void closing() override { m_recovery->flush(); } // what is being edited stays on disk, for the next start
     bool escape() override;
     void redraw() override;
-    void setTray(bool shown, bool placesAll) override { m_deck->setTray(shown, placesAll); }
-    void takeKeys() override { m_deck->takeKeys(); }
+    TrayOfOps& tray() override { return *m_deck; }
     void setKeptElsewhere(bool kept) override { m_keptElsewhere = kept; }
     void setMoves(bool on) override { m_overlay->setMoves(on); }
     bool moves() const override { return m_overlay->moves(); }

@@ -3,6 +3,8 @@
 
 #include <QObject>
 
+#include "app/ui/workspace/offers.h"
+
 class QSplitter;
 
 namespace stagewright {
@@ -13,14 +15,14 @@ class ScheduleText;
 class TimelineView;
 class Workspace;
 
-class EditDeck : public QObject {
+class EditDeck : public QObject, public TrayOfOps {
     Q_OBJECT
 public:
     EditDeck(Workspace& workspace, ScheduleEditor* editor); // the editor's child
     ScheduleText* text() { return m_text; }
     OpTray* tray() { return m_tray; }
-    void setTray(bool shown, bool placesAll);
-    void takeKeys(); // to place ops, if there are any to place
+    void setTray(bool shown, bool placesAll) override;
+    void takeKeys() override;
     void begin();         // an edit starts, before the order is shown
     void fit(bool fresh); // space for the tray and the text; fresh: an edit starts
     void showOrder();     // the edited one

@@ -106,7 +106,7 @@ LessonController::LessonController(Workspace& workspace)
             m_workspace.views().timeline->setFocus(Qt::ShortcutFocusReason);
         } else {
             showTab(true);
-            focusFirst();
+            m_panel->focusFirst();
         }
     });
     on("nextLessonStep", [this] {
@@ -163,7 +163,7 @@ LessonController::LessonController(Workspace& workspace)
         // which gave the keys to the canvas
         if (m_session && m_panel->isVisible() && m_workspace.shown().mode() != Shown::Mode::Compare)
             QTimer::singleShot(0, this, [this] {
-                if (m_session) focusFirst();
+                if (m_session) m_panel->focusFirst();
             });
         // The canvas is shown: enters edit mode if the step allows edits.
         if (m_session && m_wantEdit && m_workspace.shown().mode() == Shown::Mode::Run &&
@@ -223,6 +223,8 @@ void LessonController::connectPanel()
     connect(m_panel, &LessonPanel::pageAsked, this, [this](int page) {
         if (m_session) m_session->goTo(page);
     });
+    connect(m_panel, &LessonPanel::keysNotUsed, this,
+            [this] { m_workspace.feature<OrderEditing>()->tray().takeKeys(); });
     connect(m_panel, &LessonPanel::finished, this, &LessonController::nextLesson);
     connect(m_panel, &LessonPanel::runAsked, this, &LessonController::runAsked);
     connect(m_panel, &LessonPanel::runAllAsked, this, [this] {
@@ -323,7 +325,7 @@ void LessonController::begin(std::shared_ptr<const lessons::Lesson> lesson, bool
     if (QWidget* column = m_workspace.room().panelColumn()->parentWidget()) column->setMinimumWidth(lessonWidth);
     QAction* side = m_workspace.actions()["sidePanel"];
     if (!side->isChecked()) side->trigger();
-    m_workspace.feature<OrderEditing>()->setTray(false, false);
+    m_workspace.feature<OrderEditing>()->tray().setTray(false, false);
     m_workspace.feature<OrderEditing>()->setKeptElsewhere(true);
     showTab(true);
     showPage();
@@ -342,7 +344,7 @@ void LessonController::leave(bool forAnother)
     if (forAnother) m_layout.restore();
     m_workspace.viewState()->setLeastEnd(0);
     m_hang->setMarks(nullptr);
-    m_workspace.feature<OrderEditing>()->setTray(true, true);
+    m_workspace.feature<OrderEditing>()->tray().setTray(true, true);
     m_reading.drop();
     m_wantEdit = false;
     m_tabs->hide();
@@ -411,7 +413,7 @@ void LessonController::fitLayout()
                     !m_session->allows("move") && !m_session->allows("place");
     }
     m_layout.show(uses);
-    m_workspace.feature<OrderEditing>()->setTray(m_session->page().part == lessons::Part::Do, false);
+    m_workspace.feature<OrderEditing>()->tray().setTray(m_session->page().part == lessons::Part::Do, false);
 }
 
 void LessonController::refuse(const Error& why, bool onCanvas)
@@ -421,11 +423,6 @@ void LessonController::refuse(const Error& why, bool onCanvas)
     if (onCanvas) emit m_workspace.feature<OrderEditing>()->editor().refused(why); // at the op
     m_panel->tools()->setRefusal(onCanvas ? QString() : m_refusal);
     if (!onCanvas && !m_panel->tools()->isVisible()) m_workspace.banner()->showNote(m_refusal);
-}
-
-void LessonController::focusFirst()
-{
-    if (!m_panel->focusFirst()) m_workspace.feature<OrderEditing>()->takeKeys();
 }
 
 void LessonController::showTab(bool lesson)

@@ -82,7 +82,6 @@ private:
     void took(const PageReading& reading);
     LessonState state() const;
     void showTab(bool lesson);
-    void focusFirst();
     void runAsked(const QString& id);
     void openRun(const QString& block);
     void runQueued(); // the next of those asked for together

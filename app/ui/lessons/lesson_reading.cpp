@@ -149,7 +149,7 @@ void LessonController::took(const PageReading& reading)
         m_rail->setRail(std::nullopt);
     }
     fitAxis();
-    if (std::exchange(m_focusFirst, false) && m_panel->isVisible()) focusFirst();
+    if (std::exchange(m_focusFirst, false) && m_panel->isVisible()) m_panel->focusFirst();
     refreshActions();
 }
 

@@ -53,6 +53,17 @@ protected:
     ~LibraryOpening() = default;
 };
 
+// Ops that are not placed.
+class TrayOfOps {
+public:
+    // Whether it is shown, and whether it offers to place them all.
+    virtual void setTray(bool shown, bool placesAll) = 0;
+    virtual void takeKeys() = 0; // to place ops, if it is shown
+
+protected:
+    ~TrayOfOps() = default;
+};
+
 class OrderEditing {
 public:
     virtual ScheduleEditor& editor() = 0;
@@ -68,9 +79,7 @@ public:
     virtual void recorded(const Schedule& order) = 0;  // it was trained, and its run is in a file
     virtual void redraw() = 0;                         // with another budget
     virtual bool offersRecovery() const = 0;           // of an edit from an earlier window
-    // The tray of ops that are not placed: whether it is shown, and whether it offers to place them all.
-    virtual void setTray(bool shown, bool placesAll) = 0;
-    virtual void takeKeys() = 0; // the tray, if it is shown
+    virtual TrayOfOps& tray() = 0;
     // A lesson keeps the order: it is not saved for recovery, and not listed when edit mode is left.
     virtual void setKeptElsewhere(bool kept) = 0;
     virtual void setMoves(bool on) = 0; // ops can be dragged; every edit starts so
