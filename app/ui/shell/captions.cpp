@@ -83,14 +83,18 @@ void Captions::refreshTitle()
     QString title = m_workspace.room().pageTitle();
     if (title.isEmpty()) title = m_workspace.shown().captions().title;
     title = shownName(title); // names come from files
-    title = title.isEmpty() ? u"Stagewright"_s : title + u" — Stagewright"_s;
+    const QString brief = title.isEmpty() ? u"Stagewright"_s : title;
+    if (!title.isEmpty()) title += u" — "_s;
+    title += u"Stagewright"_s;
     window->setWindowTitle(title);
     QRect menus;
     for (const QAction* action : window->menuBar()->actions())
         menus |= window->menuBar()->actionGeometry(const_cast<QAction*>(action));
     constexpr int gap = 16;
     const int room = window->width() - 2 * (menus.right() + gap); // in the middle of the window, beside the menus
-    m_title->setText(m_title->fontMetrics().elidedText(title, Qt::ElideRight, room));
+    const bool whole = m_title->fontMetrics().horizontalAdvance(title) <= room;
+    m_title->setText(m_title->fontMetrics().elidedText(whole ? title : brief, Qt::ElideRight, room));
+    m_title->setToolTip(whole ? QString() : title);
     m_title->adjustSize();
     m_title->setVisible(room > shortestTitle && !titledByDesktop(*window));
     m_title->move((window->width() - m_title->width()) / 2, (window->menuBar()->height() - m_title->height()) / 2);
