@@ -117,6 +117,9 @@ run stagewright simulate -s 1f1b -p 4 -m 8 --perturb rank=2:1.05 -o gate.stagewr
 run stagewright compare gate.stagewright 1 1 --gate
 expect_code 0
 expect_out '^not worse: no figure is certainly more than 2.0 % above those before$'
+run stagewright compare gate.stagewright 2 1f1b --gate
+expect_code 2
+expect_err '2 and 1f1b are both run 2: a name finds the newest of that schedule'
 run stagewright compare gate.stagewright 1 2 --gate --junit verdict.xml
 expect_code 1
 expect_err 'is worse: Step time '

@@ -226,12 +226,11 @@ void ExploreTable::resizeEvent(QResizeEvent* event)
 void ExploreTable::fitNames()
 {
     if (m_nameChosen) return;
-    int figures = 0;
-    for (int i = ExploreModel::StepTime; i < ExploreModel::Note; ++i) figures += columnWidth(i);
+    const int room = viewport()->width() - columnWidth(ExploreModel::StepTime);
     m_fitting = true;
-    // names before notes, which scroll
-    setColumnWidth(ExploreModel::Schedule, std::clamp(viewport()->width() - figures, shortName,
-                                                      std::max(shortName, sizeHintForColumn(ExploreModel::Schedule))));
+    // whole names beside the first figure; the others scroll
+    setColumnWidth(ExploreModel::Schedule,
+                   std::max(shortName, std::min(room, sizeHintForColumn(ExploreModel::Schedule))));
     m_fitting = false;
 }
 

@@ -160,6 +160,13 @@ Result<int> runCompare(const CompareChoice& options, Session& session)
     for (const RunReference& reference : references) {
         STAGEWRIGHT_TRY(auto stored, readRunForReport(reference, -1));
         warnOfDamage(stored, session);
+        for (std::size_t i = 0; i < runs.size(); ++i)
+            if (references[i].file == reference.file && runs[i].info.id == stored.run.info.id &&
+                references[i].run != reference.run)
+                return fail(ErrorCode::Usage,
+                            fmt::format("{} and {} are both run {}: a name finds the newest of that schedule",
+                                        references[i].run, reference.run, stored.run.info.id),
+                            "write the other one's number");
         runs.push_back(std::move(stored.run));
     }
     std::vector<Comparison> comparisons;

@@ -53,6 +53,13 @@ RunsListController::RunsListController(Workspace& workspace) : Feature(workspace
     connect(&workspace.shown(), &Shown::modeChanging, this, &RunsListController::refresh);
     connect(&workspace, &Workspace::actionsRefreshed, this, &RunsListController::refresh);
     connect(&workspace.room(), &Room::pageChanged, this, &RunsListController::refresh);
+    workspace.window()->installEventFilter(this); // a wider window has room again
+}
+
+bool RunsListController::eventFilter(QObject* watched, QEvent* event)
+{
+    if (event->type() == QEvent::Resize) refresh();
+    return Feature::eventFilter(watched, event);
 }
 
 void RunsListController::refreshActions()

@@ -14,6 +14,9 @@ public:
     explicit RunsListController(Workspace& workspace);
     static std::vector<ActionEntry> actionTable();
 
+protected:
+    bool eventFilter(QObject* watched, QEvent* event) override; // of the window
+
 private:
     void refresh();
     void refreshActions(); // shown while there are runs and it is wanted
