@@ -272,8 +272,8 @@ private slots:
         const ExploreTable* table = view->table();
         const int narrow = table->columnWidth(ExploreModel::Schedule);
         window.resize(2560, 1440);
-        const QAbstractItemView* view = table;
-        QTRY_VERIFY(table->columnWidth(ExploreModel::Schedule) >= view->sizeHintForColumn(ExploreModel::Schedule));
+        const QAbstractItemView* any = table; // whose hint is public
+        QTRY_VERIFY(table->columnWidth(ExploreModel::Schedule) >= any->sizeHintForColumn(ExploreModel::Schedule));
         QVERIFY(table->columnWidth(ExploreModel::Schedule) >= narrow);
         QVERIFY(table->horizontalScrollBar()->maximum() == 0);                 // with every figure and note
         table->horizontalHeader()->resizeSection(ExploreModel::Schedule, 180); // the reader's width stays
