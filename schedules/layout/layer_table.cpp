@@ -71,7 +71,7 @@ LayerPoint pointAt(JsonInput& in, const LayerPoint& usual)
     return out;
 }
 
-// Of those for which it holds the nearest, by factors of samples and devices; null: there is none.
+// The known point that is nearest by factors of samples and devices; null: there is none.
 template <typename Known>
 const LayerPoint* nearestPoint(const TableLayer& layer, const LayerPoint& to, const Known& known)
 {

@@ -51,7 +51,7 @@ std::vector<KeptActivations> keptOfStage(JsonInput& in, const JsonInput::Json& j
     return out;
 }
 
-// Of a device, by layer of the stage whose first is this one.
+// Parameters of a device, by layer of the stage whose first is this one.
 std::vector<double> parametersOf(const LayoutStage& stage, const Parallelism& way, int first, const ModelPreset& model,
                                  const StepConstants& constants)
 {

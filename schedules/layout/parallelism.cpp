@@ -40,7 +40,7 @@ double keptOf(const ModelPreset& model, const Parallelism& way, KeptActivations 
 
 double messageOf(const ModelPreset& model, const Parallelism& way) { return 2 * widthOf(model, way) / way.tensor; }
 
-// Of embedding and head on the fullest device, which has the first stage.
+// Parameters of embedding and head on the fullest device, which has the first stage.
 double endParametersOf(const ModelPreset& model, const Parallelism& way)
 {
     return model.embeddingParameters(true, way.pipeline == 1) / way.tensor;

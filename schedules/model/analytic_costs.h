@@ -43,7 +43,7 @@ struct ModelPreset {
     double keyShare() const { return keyHeads > 0 ? static_cast<double>(keyHeads) / heads : 1; }
     double inner() const { return ffn > 0 ? ffn : 4.0 * hidden; }
     double layerParameters() const; // 12 h² where nothing differs
-    // Of the counted matrices on a rank with the first stage, the last, or both.
+    // Parameters of the counted matrices on a rank with the first stage, the last, or both.
     double embeddingParameters(bool first, bool last) const;
     double parameters() const;
 };

@@ -8,15 +8,14 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <thread>
 
-#include <sys/resource.h>
 #include <unistd.h>
 
+#include "tests/bench/process_use.h"
 #include "traces/import/import.h"
 #include "traces/import/kineto/kineto_json.h"
 #include "traces/store/add_runs.h"
@@ -76,20 +75,6 @@ void writeTrace(const std::string& path, std::int64_t bytes, bool kernels, int r
     if (std::fclose(file) != 0) std::abort();
 }
 
-double cpuSeconds()
-{
-    std::timespec time{};
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
-}
-
-double peakMegabytes()
-{
-    rusage usage{};
-    getrusage(RUSAGE_SELF, &usage);
-    return static_cast<double>(usage.ru_maxrss) / 1024;
-}
-
 double since(std::chrono::steady_clock::time_point begin)
 {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -136,24 +121,24 @@ void measureCancels(const std::string& path, int times, double seconds)
 
 void measure(const char* what, const std::string& path, double megabytes, int cancels)
 {
-    const double before = peakMegabytes();
+    const double before = bench::peakMebibytes();
     const auto begin = std::chrono::steady_clock::now();
-    const double cpu = cpuSeconds();
+    const double cpu = bench::cpuSeconds();
     ForeignFile file = readAll(path);
-    const double readCpu = cpuSeconds() - cpu;
+    const double readCpu = bench::cpuSeconds() - cpu;
     const double readTime = since(begin);
     const ForeignRank& rank = file.ranks[0];
     const double kept =
         static_cast<double>(rank.device.size() * sizeof(DeviceSpan) + rank.launches.size() * sizeof(Launch) +
                             rank.annotations.size() * sizeof(ForeignSpan)) /
         1048576;
-    const double grown = peakMegabytes() - before;
+    const double grown = bench::peakMebibytes() - before;
     std::printf("%-28s read %6.0f MB: %6.0f MB/s by the clock, %6.0f MB/s CPU; %lld events, kept %.0f MiB, peak %.0f "
                 "MiB, %.0f MiB beside what is kept\n",
                 what, megabytes, megabytes / readTime, megabytes / readCpu, static_cast<long long>(rank.events), kept,
                 grown, grown - kept);
     std::fflush(stdout);
-    const double cpu2 = cpuSeconds();
+    const double cpu2 = bench::cpuSeconds();
     const auto makeBegin = std::chrono::steady_clock::now();
     auto runs = assemble(std::move(file.ranks), "bench", {});
     const double makeTime = since(makeBegin);
@@ -162,10 +147,11 @@ void measure(const char* what, const std::string& path, double megabytes, int ca
     const double result = static_cast<double>(timeline.spans().size() * sizeof(Span) +
                                               timeline.edges().size() * (sizeof(Edge) + sizeof(std::uint32_t))) /
                           1048576;
-    const double peak = peakMegabytes() - before;
+    const double peak = bench::peakMebibytes() - before;
     std::printf("%-28s made a run of %zu spans and %zu edges in %.2f s CPU; peak of reading and making %.0f MiB, %.0f "
                 "MiB beside the run's %.0f MiB\n",
-                "", timeline.spans().size(), timeline.edges().size(), cpuSeconds() - cpu2, peak, peak - result, result);
+                "", timeline.spans().size(), timeline.edges().size(), bench::cpuSeconds() - cpu2, peak, peak - result,
+                result);
     if (cancels > 0) measureCancels(path, cancels, makeTime);
 }
 
@@ -181,17 +167,17 @@ int measureJob(int ranks, std::int64_t megabytes)
         writeTrace(path, megabytes * 1'000'000, true, rank, ranks);
         size += static_cast<double>(std::filesystem::file_size(path)) / 1e6;
     }
-    const double cpu = cpuSeconds();
+    const double cpu = bench::cpuSeconds();
     const auto begin = std::chrono::steady_clock::now();
     auto imported = importTraces({(folder / "job").string()}, {});
     if (!imported || imported->runs.size() != 1) return 1;
-    const double readCpu = cpuSeconds() - cpu, readTime = since(begin);
+    const double readCpu = bench::cpuSeconds() - cpu, readTime = since(begin);
     const std::size_t spans = imported->runs[0].run.timeline->spans().size();
     const Run* const run = &imported->runs[0].run;
     const auto ids = addRuns((folder / "job.stagewright").string(), {&run, 1});
     std::printf("%d ranks, %.0f MB: %zu spans; read and joined in %.1f s CPU (%.1f s by the clock), stored as well "
                 "%.1f s CPU (%.1f s); peak %.0f MiB\n",
-                ranks, size, spans, readCpu, readTime, cpuSeconds() - cpu, since(begin), peakMegabytes());
+                ranks, size, spans, readCpu, readTime, bench::cpuSeconds() - cpu, since(begin), bench::peakMebibytes());
     std::filesystem::remove_all(folder);
     return ids ? 0 : 1;
 }

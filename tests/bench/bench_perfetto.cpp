@@ -7,15 +7,14 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
 #include <filesystem>
 #include <string>
 #include <vector>
 
 #include <protozero/pbf_builder.hpp>
-#include <sys/resource.h>
 #include <unistd.h>
 
+#include "tests/bench/process_use.h"
 #include "traces/export/perfetto_fields.h"
 #include "traces/import/perfetto/perfetto.h"
 
@@ -202,32 +201,19 @@ void writeNested(Writer& writer, std::int64_t bytes)
     }
 }
 
-double cpuSeconds()
-{
-    std::timespec time{};
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
-}
-double peakMegabytes()
-{
-    rusage usage{};
-    getrusage(RUSAGE_SELF, &usage);
-    return static_cast<double>(usage.ru_maxrss) / 1024;
-}
-
 void measure(const char* what, const std::string& path, int rounds)
 {
-    const double size = static_cast<double>(std::filesystem::file_size(path)) / 1e6, before = peakMegabytes();
+    const double size = static_cast<double>(std::filesystem::file_size(path)) / 1e6, before = bench::peakMebibytes();
     std::vector<double> speeds;
     std::int64_t events = 0;
     double kept = 0;
     for (int round = 0; round < rounds; ++round) {
         auto source = ByteSource::open(path);
         if (!source) std::abort();
-        const double begin = cpuSeconds();
+        const double begin = bench::cpuSeconds();
         const auto file = readPerfettoTrace(**source, path, {}, {});
         if (!file) std::abort();
-        speeds.push_back(size / (cpuSeconds() - begin));
+        speeds.push_back(size / (bench::cpuSeconds() - begin));
         const ForeignRank& rank = file->ranks[0];
         events = rank.events;
         kept = static_cast<double>(rank.device.size() * sizeof(DeviceSpan) + rank.launches.size() * sizeof(Launch) +
@@ -239,7 +225,7 @@ void measure(const char* what, const std::string& path, int rounds)
     std::printf("%-8s %5.0f MB, %.1f M events: %5.0f MB/s of CPU time (%.0f … %.0f), %5.1f M events/s; kept %.0f MiB, "
                 "peak %.0f MiB\n",
                 what, size, static_cast<double>(events) / 1e6, median, speeds.front(), speeds.back(),
-                static_cast<double>(events) / size * median / 1e6, kept, peakMegabytes() - before);
+                static_cast<double>(events) / size * median / 1e6, kept, bench::peakMebibytes() - before);
     std::fflush(stdout);
 }
 

@@ -21,7 +21,7 @@ struct CollectiveParts {
     int ranks = 0;        // that are in the traces
 };
 
-// Of one span, without the others; nothing where no other rank's side is known.
+// One span's, without the others'; nothing where no other rank's side is known.
 std::optional<CollectiveParts> collectivePartsOf(const Timeline& timeline, SpanId span); // O(ranks)
 // How long the other ranks together wait for the span's rank, which entered last: 0 for any other span. O(ranks).
 Nanos othersWaitFor(const Timeline& timeline, SpanId span);

@@ -59,10 +59,10 @@ struct SeriesChange {
     double change = 0, least = 0, most = 0;
     double shows = 0; // without what is allowed
 };
-// Of step i against step i. Nothing: fewer than twelve steps, or one that took no time.
+// Step i is compared with step i. Nothing: fewer than twelve steps, or one that took no time.
 std::optional<SeriesChange> changeInTurn(const std::vector<double>& before, const std::vector<double>& after,
                                          double falseAlarms);
-// Of runs against runs. Nothing: fewer than four in all, none on a side, or one that took no time.
+// Runs are compared with runs. Nothing: fewer than four in all, none on a side, or one that took no time.
 std::optional<SeriesChange> changeOfRuns(const std::vector<double>& before, const std::vector<double>& after,
                                          double falseAlarms);
 

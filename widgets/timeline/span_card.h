@@ -32,7 +32,7 @@ struct WorkLook {
 };
 WorkLook lookOfWork(const Timeline& timeline, bool byClass, SpanId id); // byClass: of the panel
 
-// Of a collective of which several ranks are known: what it waits for or makes others wait, and how long it transfers.
+// A collective of which several ranks are known: what it waits for or makes others wait, and how long it transfers.
 struct FactRow {
     QString title, text, tip;
 };

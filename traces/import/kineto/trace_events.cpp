@@ -258,7 +258,7 @@ private:
         return takeAs(category, start, duration);
     }
 
-    // Of an NPU, whose events have no categories.
+    // An event of an NPU, which has no category.
     bool takeAscend(AscendPart part, Nanos start, Nanos duration)
     {
         const KinetoArgs& args = m_event.args;

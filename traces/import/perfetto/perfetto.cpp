@@ -590,8 +590,8 @@ private:
              static_cast<Nanos>(duration));
     }
 
-    // Of a device's work: by what the work says of device and stream, else by its queue, "[07] stream 7" or a name that
-    // was given.
+    // The row of a device's work, by what the work says of device and stream, else by its queue: "[07] stream 7" or a
+    // name that was given.
     PerfettoTracks::Place& laneOf(std::string_view device, std::string_view stream, std::uint32_t queue,
                                   std::int64_t gpu)
     {

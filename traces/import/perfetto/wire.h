@@ -14,7 +14,7 @@
 
 namespace stagewright {
 
-// Of a number of several bytes; see varintAt.
+// varintAt() for a number of several bytes.
 inline std::uint64_t longVarintAt(const char*& at, const char* end)
 {
     std::uint64_t value = 0;
