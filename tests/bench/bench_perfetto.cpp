@@ -1,5 +1,6 @@
 // Reading Perfetto traces: megabytes and events per second of CPU time, of a file that is in the page cache, and the
-// memory beside what is kept.
+// memory beside what is kept; beside it the bound, a walk over the fields of the same bytes in memory that makes nothing of
+// them.
 //   bench_perfetto [--megabytes N] [--only torch|kernels|nested] [--rounds N]; files go to $TMPDIR or /tmp and are
 //   removed. torch: operators and calls as PyTorch's profiler writes them, all starts and then all ends; kernels: work
 //   of devices beside them; nested: ranges in each other as Perfetto's SDK writes them, an argument each.
@@ -8,6 +9,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -17,6 +20,7 @@
 #include "tests/bench/process_use.h"
 #include "traces/export/perfetto_fields.h"
 #include "traces/import/perfetto/perfetto.h"
+#include "traces/import/perfetto/wire.h"
 
 namespace {
 
@@ -201,11 +205,42 @@ void writeNested(Writer& writer, std::int64_t bytes)
     }
 }
 
+// The fields of a message and, `deeper` times, those of the messages in it.
+std::uint64_t walk(std::string_view message, int deeper)
+{
+    std::uint64_t sum = 0;
+    Fields<std::uint32_t> fields(message);
+    while (fields.next()) sum += fields.isBytes() && deeper > 0 ? walk(fields.bytes(), deeper - 1) : fields.number();
+    return sum;
+}
+std::uint64_t walkTrace(std::string_view trace)
+{
+    std::uint64_t sum = 0;
+    Fields<pf::Trace> packets(trace);
+    while (packets.next()) {
+        Fields<pf::Packet> packet(packets.bytes());
+        while (packet.next()) {
+            sum += packet.number();
+            if (packet.tag() == pf::Packet::renderStage) sum += walk(packet.bytes(), 1);
+            if (packet.tag() != pf::Packet::trackEvent) continue;
+            Fields<pf::Event> event(packet.bytes());
+            while (event.next()) sum += event.tag() == pf::Event::annotation ? walk(event.bytes(), 0) : event.number();
+        }
+    }
+    return sum;
+}
+std::string bytesOf(const std::string& path)
+{
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
 void measure(const char* what, const std::string& path, int rounds)
 {
     const double size = static_cast<double>(std::filesystem::file_size(path)) / 1e6, before = bench::peakMebibytes();
-    std::vector<double> speeds;
+    std::vector<double> speeds, walks;
     std::int64_t events = 0;
+    std::uint64_t sum = 0;
     double kept = 0;
     for (int round = 0; round < rounds; ++round) {
         auto source = ByteSource::open(path);
@@ -214,6 +249,10 @@ void measure(const char* what, const std::string& path, int rounds)
         const auto file = readPerfettoTrace(**source, path, {}, {});
         if (!file) std::abort();
         speeds.push_back(size / (bench::cpuSeconds() - begin));
+        const std::string bytes = bytesOf(path);
+        const double walked = bench::cpuSeconds();
+        sum += walkTrace(bytes);
+        walks.push_back(size / (bench::cpuSeconds() - walked));
         const ForeignRank& rank = file->ranks[0];
         events = rank.events;
         kept = static_cast<double>(rank.device.size() * sizeof(DeviceSpan) + rank.launches.size() * sizeof(Launch) +
@@ -221,11 +260,14 @@ void measure(const char* what, const std::string& path, int rounds)
                1048576;
     }
     std::sort(speeds.begin(), speeds.end());
-    const double median = speeds[speeds.size() / 2];
+    std::sort(walks.begin(), walks.end());
+    if (sum == 0) std::abort();
+    const double median = speeds[speeds.size() / 2], bound = walks[walks.size() / 2];
     std::printf("%-8s %5.0f MB, %.1f M events: %5.0f MB/s of CPU time (%.0f … %.0f), %5.1f M events/s; kept %.0f MiB, "
-                "peak %.0f MiB\n",
+                "peak %.0f MiB; the fields alone %.0f MB/s: %.2f of it\n",
                 what, size, static_cast<double>(events) / 1e6, median, speeds.front(), speeds.back(),
-                static_cast<double>(events) / size * median / 1e6, kept, bench::peakMebibytes() - before);
+                static_cast<double>(events) / size * median / 1e6, kept, bench::peakMebibytes() - before, bound,
+                median / bound);
     std::fflush(stdout);
 }
 
