@@ -144,12 +144,12 @@ private:
 
     void takePacket(std::string_view bytes)
     {
-        Fields<pf::Packet> packet(bytes.data(), bytes.size());
+        Fields<pf::Packet> packet(bytes);
         std::uint64_t time = 0;
         std::uint32_t sequenceId = 0, flags = 0;
         std::optional<std::uint32_t> clock;
-        bool first = false;
-        std::string_view event, interned, defaults, descriptor, snapshot, stage, counters, chrome;
+        bool first = false, saysState = false;
+        std::string_view event, stage, counters;
         while (packet.next()) {
             const bool number = packet.isNumber(), text = packet.isBytes();
             switch (packet.tag()) {
@@ -171,27 +171,17 @@ private:
             case pf::Packet::trackEvent:
                 if (text) event = packet.bytes();
                 break;
-            case pf::Packet::internedData:
-                if (text) interned = packet.bytes();
-                break;
-            case pf::Packet::defaults:
-                if (text) defaults = packet.bytes();
-                break;
-            case pf::Packet::trackDescriptor:
-                if (text) descriptor = packet.bytes();
-                break;
-            case pf::Packet::clockSnapshot:
-                if (text) snapshot = packet.bytes();
-                break;
             case pf::Packet::renderStage:
                 if (text) stage = packet.bytes();
                 break;
             case pf::Packet::gpuCounters:
                 if (text) counters = packet.bytes();
                 break;
-            case pf::Packet::chromeEvents:
-                if (text) chrome = packet.bytes();
-                break;
+            case pf::Packet::internedData:
+            case pf::Packet::defaults:
+            case pf::Packet::trackDescriptor:
+            case pf::Packet::clockSnapshot:
+            case pf::Packet::chromeEvents: saysState = true; break;
             default: break;
             }
         }
@@ -205,11 +195,7 @@ private:
         }
         PerfettoSequence& sequence = *m_sequence;
         if ((flags & pf::stateCleared) != 0 || first) sequence.clear();
-        if (!defaults.empty()) takeDefaults(defaults, sequence);
-        if (!interned.empty()) sequence.intern(interned, m_texts);
-        if (!snapshot.empty()) takeClocks(snapshot, sequence);
-        if (!descriptor.empty()) m_tracks.add(descriptor);
-        if (!chrome.empty()) takeChromeMetadata(chrome);
+        if (saysState) takeState(bytes, sequence);
         if (event.empty() && stage.empty() && counters.empty()) return;
         const auto at = timeOf(time, clock.value_or(sequence.defaultClock), sequence);
         if (!at) {
@@ -219,6 +205,23 @@ private:
         if (!event.empty()) takeTrackEvent(event, *at, (flags & pf::needsState) != 0, sequence);
         if (!stage.empty()) takeRenderStage(stage, *at, sequence);
         if (!counters.empty()) takeGpuCounters(counters, *at, sequence);
+    }
+
+    // What a packet says for those that follow and for its own event, in whatever order its fields are.
+    void takeState(std::string_view bytes, PerfettoSequence& sequence)
+    {
+        Fields<pf::Packet> packet(bytes);
+        while (packet.next()) {
+            if (!packet.isBytes()) continue;
+            switch (packet.tag()) {
+            case pf::Packet::defaults: takeDefaults(packet.bytes(), sequence); break;
+            case pf::Packet::internedData: sequence.intern(packet.bytes(), m_texts); break;
+            case pf::Packet::clockSnapshot: takeClocks(packet.bytes(), sequence); break;
+            case pf::Packet::trackDescriptor: m_tracks.add(packet.bytes()); break;
+            case pf::Packet::chromeEvents: takeChromeMetadata(packet.bytes()); break;
+            default: break;
+            }
+        }
     }
 
     static void takeDefaults(std::string_view bytes, PerfettoSequence& sequence)
@@ -357,8 +360,11 @@ private:
                     category = sequence.category(event.number()).value_or(m_none);
                 } else if (text) { // packed
                     const std::string_view packed = event.bytes();
-                    for (const char* at = packed.data(); at != packed.data() + packed.size();)
-                        category = sequence.category(varintAt(at, packed.data() + packed.size())).value_or(m_none);
+                    for (const char* at = packed.data(); at != packed.data() + packed.size();) {
+                        const auto [iid, end] = varintAt(at, packed.data() + packed.size());
+                        category = sequence.category(iid).value_or(m_none);
+                        at = end;
+                    }
                 }
                 break;
             case pf::Event::annotation:
@@ -398,21 +404,49 @@ private:
         }
     }
 
+    // What an argument's name means here.
+    struct ArgName {
+        enum class Use : std::uint8_t { Other, Correlation, External, Sync, Stream, Device };
+        std::string text;
+        Use use = Use::Other;
+        bool read = false; // by Kineto's reader
+        std::int64_t* number = nullptr;
+        std::string_view* words = nullptr; // one of both: the member of m_event that takes it
+    };
+    // Valid until the next call. A trace has few names, and one or more on each event.
+    const ArgName& argNamed(std::string_view name)
+    {
+        using Use = ArgName::Use;
+        const std::size_t hash = name.empty() ? 0
+                                              : name.size() * 7 + static_cast<unsigned char>(name.front()) * 3 +
+                                                    static_cast<unsigned char>(name.back());
+        ArgName& known = m_argNames[hash % m_argNames.size()];
+        if (known.text == name) return known;
+        known = {std::string(name), Use::Other, KinetoEventParser::reads(name), numberArg(name, m_event.args),
+                 textArg(name, m_event.args)};
+        if (name == "correlation") known.use = Use::Correlation;
+        if (name == "External id" || name == "external id") known.use = Use::External;
+        if (name == "cuda_sync_kind") known.use = Use::Sync;
+        if (name == "stream id") known.use = Use::Stream;
+        if (name == "device id") known.use = Use::Device;
+        return known;
+    }
+
     // Arguments that the event's category uses.
     void addNotes(OpenSlice& slice, const PerfettoSequence& sequence)
     {
         if (m_notes.empty() || !m_events->wanted()(m_texts[slice.category], m_texts[slice.name])) return;
         for (const std::string_view note : m_notes) {
             const WholeNote whole = wholeNote(note, sequence, m_texts);
-            if (whole.value && whole.name == "correlation") {
+            const ArgName& name = argNamed(whole.name);
+            if (whole.value && name.use == ArgName::Use::Correlation)
                 slice.notes.correlation = *whole.value;
-            } else if (whole.value && (whole.name == "External id" || whole.name == "external id")) {
+            else if (whole.value && name.use == ArgName::Use::External)
                 slice.notes.external = *whole.value;
-            } else if (KinetoEventParser::reads(whole.name)) {
+            else if (name.read)
                 addAnnotation(note, sequence, m_texts, othersOf(slice.notes));
-            } else if (whole.name == "cuda_sync_kind") {
+            else if (name.use == ArgName::Use::Sync)
                 slice.notes.sync = true;
-            }
         }
     }
     std::string& othersOf(Notes& notes)
@@ -436,12 +470,12 @@ private:
         }
         if (notes.correlation != -1) m_event.args.correlation = notes.correlation;
         if (notes.external != -1) m_event.args.external = notes.external;
-        m_argsSet = m_argsSet || notes.correlation != -1 || notes.external != -1;
     }
-    void cleanArgs() // they are many
+    void cleanArgs() // they are many, most events have these two at most
     {
         if (m_argsSet) m_event.args = {};
         m_argsSet = false;
+        m_event.args.correlation = m_event.args.external = -1;
     }
     void readMembers(std::string_view members)
     {
@@ -550,13 +584,14 @@ private:
                         key = extra.bytes();
                     else if (extra.tag() == pf::ExtraData::value && extra.isBytes())
                         value = extra.bytes();
-                if (key == "stream id") stream = value;
-                if (key == "device id") device = value;
-                if (std::int64_t* const number = numberArg(key, args))
-                    *number = wholeNumberOf(value).value_or(*number);
-                else if (std::string_view* const known = textArg(key, args))
-                    *known = value;
-                else if (KinetoEventParser::reads(key))
+                const ArgName& known = argNamed(key);
+                if (known.use == ArgName::Use::Stream) stream = value;
+                if (known.use == ArgName::Use::Device) device = value;
+                if (known.number != nullptr)
+                    *known.number = wholeNumberOf(value).value_or(*known.number);
+                else if (known.words != nullptr)
+                    *known.words = value;
+                else if (known.read)
                     addMember(key, jsonText(value), m_members);
                 break;
             }
@@ -644,6 +679,7 @@ private:
         }
         PerfettoTracks::Place place;
         place.process = std::to_string(gpu >= 0 ? gpu : described->gpu);
+        m_lastPlace = nullptr; // where this one lies, another lay before
         for (const Value& value : values) {
             const auto name = described->names.find(value.id);
             if (name == described->names.end() || !std::isfinite(value.value)) {
@@ -660,8 +696,9 @@ private:
               Nanos duration = 0, std::string_view series = {})
     {
         // Names first: what a device is by its process's name is asked of each event.
-        if (place.process != m_lastProcess) {
-            m_lastProcess = place.process;
+        if (&place != m_lastPlace || m_tracks.said() != m_lastSaid) {
+            m_lastPlace = &place;
+            m_lastSaid = m_tracks.said();
             if (const std::string_view called = m_tracks.processName(place.process);
                 m_named.insert(place.process).second && !called.empty()) {
                 const KinetoEvent kept = m_event;
@@ -725,13 +762,15 @@ private:
     Lane* m_lane = nullptr;                 // the last one
     PerfettoSequence* m_sequence = nullptr; // likewise
     std::uint32_t m_sequenceId = 0;
+    std::array<ArgName, 64> m_argNames;
     std::string m_members;
-    bool m_argsSet = false; // some argument of m_event is not as it is from the start
+    bool m_argsSet = false; // an argument of m_event beside correlation and external is not as it is from the start
     std::map<std::uint32_t, PerfettoSequence::Clock> m_clocks;
     std::set<std::uint32_t> m_unknownClocks;
     std::int64_t m_ofUnknownClocks = 0;
-    std::set<std::string, std::less<>> m_named; // processes
-    std::string m_lastProcess;
+    std::set<std::string, std::less<>> m_named;         // processes
+    const PerfettoTracks::Place* m_lastPlace = nullptr; // whose process is in m_named, as of m_lastSaid
+    std::uint64_t m_lastSaid = 0;
     bool m_epochKnown = false, m_own = false;
     KinetoEventParser m_parser;
     std::string m_json;

@@ -14,8 +14,14 @@
 
 namespace stagewright {
 
-// varintAt() for a number of several bytes.
-inline std::uint64_t longVarintAt(const char*& at, const char* end)
+// A number and where it ends; passed by value, so that a reader's position stays in a register.
+struct Varint {
+    std::uint64_t value;
+    const char* end;
+};
+
+// A number of several bytes. Throws protozero::exception where the message is damaged.
+inline Varint longVarintAt(const char* at, const char* end)
 {
     std::uint64_t value = 0;
     if constexpr (std::endian::native == std::endian::little)
@@ -26,7 +32,7 @@ inline std::uint64_t longVarintAt(const char*& at, const char* end)
                 value &= ends ^ (ends - 1);
                 value = (value & 0x007F007F007F007Fu) | ((value & 0x7F007F007F007F00u) >> 1);
                 value = (value & 0x00003FFF00003FFFu) | ((value & 0x3FFF00003FFF0000u) >> 2);
-                return (value & 0x000000000FFFFFFFu) | ((value & 0x0FFFFFFF00000000u) >> 4);
+                return {(value & 0x000000000FFFFFFFu) | ((value & 0x0FFFFFFF00000000u) >> 4), at};
             }
             value = 0;
         }
@@ -34,15 +40,16 @@ inline std::uint64_t longVarintAt(const char*& at, const char* end)
         if (at == end) throw protozero::end_of_buffer_exception();
         const auto byte = static_cast<unsigned char>(*at++);
         if (shift < 64) value |= std::uint64_t{byte & 0x7FU} << shift;
-        if (byte < 0x80) return value;
+        if (byte < 0x80) return {value, at};
     }
     throw protozero::varint_too_long_exception();
 }
 
-// Leaves `at` behind the number. Throws protozero::exception where the message is damaged.
-[[gnu::always_inline]] inline std::uint64_t varintAt(const char*& at, const char* end)
+// Throws protozero::exception where the message is damaged.
+[[gnu::always_inline]] inline Varint varintAt(const char* at, const char* end)
 {
-    return at != end && static_cast<signed char>(*at) >= 0 ? static_cast<std::uint64_t>(*at++) : longVarintAt(at, end);
+    return at != end && static_cast<signed char>(*at) >= 0 ? Varint{static_cast<std::uint64_t>(*at), at + 1}
+                                                           : longVarintAt(at, end);
 }
 
 template <typename Tag>
@@ -54,16 +61,15 @@ public:
     [[gnu::always_inline]] bool next()
     {
         if (m_at == m_end) return false;
-        const std::uint64_t key = varintAt(m_at, m_end);
-        m_tag = static_cast<protozero::pbf_tag_type>(key >> 3);
+        const std::uint64_t key = readNumber();
         if (key - 8 >= std::uint64_t{0x20000000} << 3) throw protozero::invalid_tag_exception();
-        m_type = static_cast<protozero::pbf_wire_type>(key & 7);
-        switch (m_type) {
-        case protozero::pbf_wire_type::varint: m_number = varintAt(m_at, m_end); return true;
+        m_key = static_cast<std::uint32_t>(key);
+        switch (typeOf(m_key)) {
+        case protozero::pbf_wire_type::varint: m_number = readNumber(); return true;
         case protozero::pbf_wire_type::fixed64: m_number = fixed<std::uint64_t>(); return true;
         case protozero::pbf_wire_type::fixed32: m_number = fixed<std::uint32_t>(); return true;
         case protozero::pbf_wire_type::length_delimited: {
-            const std::uint64_t size = varintAt(m_at, m_end);
+            const std::uint64_t size = readNumber();
             if (size > static_cast<std::uint64_t>(m_end - m_at)) throw protozero::end_of_buffer_exception();
             m_bytes = {m_at, static_cast<std::size_t>(size)};
             m_at += size;
@@ -73,10 +79,10 @@ public:
         }
     }
 
-    Tag tag() const { return static_cast<Tag>(m_tag); }
-    bool isNumber() const { return m_type == protozero::pbf_wire_type::varint; }
-    bool isBytes() const { return m_type == protozero::pbf_wire_type::length_delimited; }
-    bool isDouble() const { return m_type == protozero::pbf_wire_type::fixed64; }
+    Tag tag() const { return static_cast<Tag>(m_key >> 3); }
+    bool isNumber() const { return typeOf(m_key) == protozero::pbf_wire_type::varint; }
+    bool isBytes() const { return typeOf(m_key) == protozero::pbf_wire_type::length_delimited; }
+    bool isDouble() const { return typeOf(m_key) == protozero::pbf_wire_type::fixed64; }
     std::uint64_t number() const { return m_number; }
     std::int64_t whole() const { return static_cast<std::int64_t>(m_number); }
     std::int32_t small() const { return static_cast<std::int32_t>(m_number); }
@@ -85,6 +91,13 @@ public:
     const char* position() const { return m_at; } // behind the field
 
 private:
+    static protozero::pbf_wire_type typeOf(std::uint32_t key) { return static_cast<protozero::pbf_wire_type>(key & 7); }
+    [[gnu::always_inline]] std::uint64_t readNumber()
+    {
+        const auto [value, end] = varintAt(m_at, m_end);
+        m_at = end;
+        return value;
+    }
     template <typename Number>
     Number fixed()
     {
@@ -97,8 +110,7 @@ private:
 
     const char* m_at;
     const char* m_end;
-    protozero::pbf_tag_type m_tag = 0;
-    protozero::pbf_wire_type m_type = protozero::pbf_wire_type::unknown;
+    std::uint32_t m_key = 7; // of the field: its number and how it is written; 7: none yet
     std::uint64_t m_number = 0;
     std::string_view m_bytes;
 };
