@@ -143,6 +143,22 @@ void readWholeRun(benchmark::State& state)
 }
 BENCHMARK(readWholeRun)->Unit(benchmark::kMillisecond)->Iterations(2)->UseRealTime();
 
+// The end of a recording of range(0) steps of two ranks: what is left to do when the last step is written.
+void closeRecording(benchmark::State& state)
+{
+    const std::string path = filePath("close");
+    for (auto _ : state) {
+        state.PauseTiming();
+        std::filesystem::remove(path);
+        samples::Recording recording(path, samples::RecordedShape{2, 4, 0});
+        for (std::int64_t step = 0; step < state.range(0); ++step) (void)recording.append();
+        state.ResumeTiming();
+        if (!recording.finish()) state.SkipWithError("the run could not be closed");
+    }
+    std::filesystem::remove(path);
+}
+BENCHMARK(closeRecording)->Arg(12'000)->Arg(100'000)->Unit(benchmark::kMillisecond)->Iterations(1);
+
 // Following a recording: opened, its newest step read. Must not depend on the number of steps.
 void followUpdate(benchmark::State& state)
 {
