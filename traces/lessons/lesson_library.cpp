@@ -121,6 +121,8 @@ Result<Lesson> findLesson(const std::string& nameOrPath)
     if (const Lesson* lesson = library.find(nameOrPath)) return *lesson;
     for (const Error& fault : library.faults) // the one that was meant may be the one that can't be read
         if (fault.message.find(nameOrPath) != std::string::npos) return tl::unexpected(fault);
+    if (nameOrPath.ends_with(".md"))
+        if (auto text = textOfFile(nameOrPath); !text) return tl::unexpected(std::move(text.error()));
     std::string known;
     for (const Lesson& lesson : library.lessons) known += (known.empty() ? "" : ", ") + lesson.id;
     return fail(ErrorCode::Usage, fmt::format("there is no lesson '{}'", nameOrPath),
