@@ -16,11 +16,12 @@
 #include "traces/export/perfetto.h"
 #include "traces/export/perfetto_fields.h"
 #include "traces/export/trace_file.h"
-#include "traces/foreign/json_events.h"
 #include "traces/import/kineto/trace_events.h"
 #include "traces/import/perfetto/annotations.h"
+#include "traces/import/perfetto/event_args.h"
 #include "traces/import/perfetto/packets.h"
 #include "traces/import/perfetto/sequence_state.h"
+#include "traces/import/perfetto/trace_clocks.h"
 #include "traces/import/perfetto/track_names.h"
 #include "traces/import/perfetto/wire.h"
 
@@ -76,9 +77,9 @@ public:
             rank.notes.push_back(source.damage());
         else if (packets.cutOff())
             rank.notes.push_back(fmt::format("the file is cut off after {} events", rank.events));
-        if (!m_unknownClocks.empty())
+        if (!m_clocks.allKnown())
             rank.notes.push_back(fmt::format("times of {} events are of a clock that the trace does not tie to its own",
-                                             m_ofUnknownClocks));
+                                             m_clocks.eventsOfUnknown()));
         for (const PerfettoTracks::Named& named : m_tracks.names()) nameOf(named);
         auto file = m_events->finish(nullptr);
         if (file)
@@ -92,16 +93,10 @@ private:
     static constexpr std::array<std::string_view, 4> workCategories{"kernel", "gpu_memcpy", "gpu_memset",
                                                                     "gpu_user_annotation"};
 
-    // Arguments until the event is given: the two numbers that most have, and the others as members of a JSON object.
-    struct Notes {
-        std::int64_t correlation = -1, external = -1;
-        std::uint32_t others = 0; // of m_others; 0: none
-        bool sync = false;        // it has what only calls that wait have
-    };
     struct OpenSlice {
         Nanos start = 0;
         std::uint32_t name = 0, category = 0; // of m_texts
-        Notes notes;
+        PerfettoArgs::Notes notes;
         bool needsState = false;
     };
     // Those of a track; of the first ones many may have ended.
@@ -197,7 +192,7 @@ private:
         if ((flags & pf::stateCleared) != 0 || first) sequence.clear();
         if (saysState) takeState(bytes, sequence);
         if (event.empty() && stage.empty() && counters.empty()) return;
-        const auto at = timeOf(time, clock.value_or(sequence.defaultClock), sequence);
+        const auto at = m_clocks.timeOf(time, clock.value_or(sequence.defaultClock), sequence);
         if (!at) {
             ++m_rank.damaged;
             return;
@@ -216,7 +211,9 @@ private:
             switch (packet.tag()) {
             case pf::Packet::defaults: takeDefaults(packet.bytes(), sequence); break;
             case pf::Packet::internedData: sequence.intern(packet.bytes(), m_texts); break;
-            case pf::Packet::clockSnapshot: takeClocks(packet.bytes(), sequence); break;
+            case pf::Packet::clockSnapshot:
+                if (m_clocks.take(packet.bytes(), sequence)) m_rank.epoch = *m_clocks.epoch();
+                break;
             case pf::Packet::trackDescriptor: m_tracks.add(packet.bytes()); break;
             case pf::Packet::chromeEvents: takeChromeMetadata(packet.bytes()); break;
             default: break;
@@ -235,76 +232,6 @@ private:
                 while (event.next())
                     if (event.tag() == pf::Event::track && event.isNumber()) sequence.defaultTrack = event.number();
             }
-    }
-
-    // The trace's clock is the boot time's, or what the snapshot says of the first one.
-    void takeClocks(std::string_view bytes, PerfettoSequence& sequence)
-    {
-        struct Reading {
-            std::uint32_t id = 0;
-            std::int64_t time = 0, multiplier = 1;
-            bool incremental = false;
-        };
-        std::vector<Reading> readings;
-        Fields<pf::ClockSnapshot> snapshot(bytes.data(), bytes.size());
-        while (snapshot.next()) {
-            if (snapshot.tag() != pf::ClockSnapshot::clock || !snapshot.isBytes()) continue;
-            Fields<pf::Clock> clock(snapshot.bytes());
-            Reading& reading = readings.emplace_back();
-            while (clock.next())
-                if (!clock.isNumber())
-                    continue;
-                else if (clock.tag() == pf::Clock::id)
-                    reading.id = static_cast<std::uint32_t>(clock.number());
-                else if (clock.tag() == pf::Clock::timestamp)
-                    reading.time = static_cast<std::int64_t>(clock.number());
-                else if (clock.tag() == pf::Clock::isIncremental)
-                    reading.incremental = (clock.number() != 0);
-                else if (clock.tag() == pf::Clock::multiplier)
-                    reading.multiplier = std::clamp<std::int64_t>(clock.whole(), 1, 1'000'000'000);
-        }
-        const auto nanos = [](const Reading& reading) { return reading.time * reading.multiplier; };
-        std::erase_if(readings, [](const Reading& reading) {
-            return reading.time < 0 || reading.time > farthestReading / reading.multiplier;
-        });
-        const auto boot = std::find_if(readings.begin(), readings.end(),
-                                       [](const Reading& reading) { return reading.id == pf::boottime; });
-        if (boot == readings.end()) return;
-        for (const Reading& reading : readings) {
-            const PerfettoSequence::Clock clock{nanos(*boot) - nanos(reading), reading.multiplier, reading.incremental,
-                                                reading.time};
-            if (reading.id >= 64 && reading.id < 128)
-                sequence.clocks[reading.id] = clock;
-            else if (reading.id != pf::boottime)
-                m_clocks[reading.id] = clock;
-            if (reading.id == pf::realtime && !m_epochKnown) {
-                m_rank.epoch = -clock.offset;
-                m_epochKnown = true;
-            }
-        }
-    }
-
-    // Empty: no possible time.
-    std::optional<Nanos> timeOf(std::uint64_t time, std::uint32_t id, PerfettoSequence& sequence)
-    {
-        if (time > static_cast<std::uint64_t>(farthestReading)) return std::nullopt;
-        const auto value = static_cast<std::int64_t>(time);
-        if (id == 0 || id == pf::boottime) return value;
-        auto& clocks = id >= 64 && id < 128 ? sequence.clocks : m_clocks;
-        const auto found = clocks.find(id);
-        if (found == clocks.end()) {
-            m_unknownClocks.insert(id);
-            ++m_ofUnknownClocks;
-            return value;
-        }
-        PerfettoSequence::Clock& clock = found->second;
-        std::int64_t reading = value;
-        if (clock.incremental) {
-            if (value > farthestReading - clock.last) return std::nullopt;
-            reading = clock.last += value;
-        }
-        if (reading > farthestReading / clock.multiplier) return std::nullopt;
-        return reading * clock.multiplier + clock.offset;
     }
 
     void takeChromeMetadata(std::string_view bytes)
@@ -395,7 +322,7 @@ private:
         case pf::instant: {
             OpenSlice slice{time, name, category, {}, needsState};
             addNotes(slice, sequence);
-            giveNotes(slice.notes);
+            m_args.give(slice.notes);
             give('i', place, time, name, category);
             break;
         }
@@ -404,89 +331,12 @@ private:
         }
     }
 
-    // What an argument's name means here.
-    struct ArgName {
-        enum class Use : std::uint8_t { Other, Correlation, External, Sync, Stream, Device };
-        std::string text;
-        Use use = Use::Other;
-        bool read = false; // by Kineto's reader
-        std::int64_t* number = nullptr;
-        std::string_view* words = nullptr; // one of both: the member of m_event that takes it
-    };
-    // Valid until the next call. A trace has few names, and one or more on each event.
-    const ArgName& argNamed(std::string_view name)
-    {
-        using Use = ArgName::Use;
-        const std::size_t hash = name.empty() ? 0
-                                              : name.size() * 7 + static_cast<unsigned char>(name.front()) * 3 +
-                                                    static_cast<unsigned char>(name.back());
-        ArgName& known = m_argNames[hash % m_argNames.size()];
-        if (known.text == name) return known;
-        known = {std::string(name), Use::Other, KinetoEventParser::reads(name), numberArg(name, m_event.args),
-                 textArg(name, m_event.args)};
-        if (name == "correlation") known.use = Use::Correlation;
-        if (name == "External id" || name == "external id") known.use = Use::External;
-        if (name == "cuda_sync_kind") known.use = Use::Sync;
-        if (name == "stream id") known.use = Use::Stream;
-        if (name == "device id") known.use = Use::Device;
-        return known;
-    }
-
     // Arguments that the event's category uses.
     void addNotes(OpenSlice& slice, const PerfettoSequence& sequence)
     {
         if (m_notes.empty() || !m_events->wanted()(m_texts[slice.category], m_texts[slice.name])) return;
-        for (const std::string_view note : m_notes) {
-            const WholeNote whole = wholeNote(note, sequence, m_texts);
-            const ArgName& name = argNamed(whole.name);
-            if (whole.value && name.use == ArgName::Use::Correlation)
-                slice.notes.correlation = *whole.value;
-            else if (whole.value && name.use == ArgName::Use::External)
-                slice.notes.external = *whole.value;
-            else if (name.read)
-                addAnnotation(note, sequence, m_texts, othersOf(slice.notes));
-            else if (name.use == ArgName::Use::Sync)
-                slice.notes.sync = true;
-        }
+        for (const std::string_view note : m_notes) m_args.note(note, sequence, m_texts, slice.notes);
     }
-    std::string& othersOf(Notes& notes)
-    {
-        if (notes.others == 0) {
-            if (m_free.empty()) m_free.push_back(static_cast<std::uint32_t>(m_others.size())), m_others.emplace_back();
-            notes.others = m_free.back();
-            m_free.pop_back();
-        }
-        return m_others[notes.others];
-    }
-    // To the event's arguments.
-    void giveNotes(const Notes& notes)
-    {
-        cleanArgs();
-        if (notes.others != 0) {
-            std::string& members = m_others[notes.others];
-            readMembers(members);
-            members.clear();
-            m_free.push_back(notes.others);
-        }
-        if (notes.correlation != -1) m_event.args.correlation = notes.correlation;
-        if (notes.external != -1) m_event.args.external = notes.external;
-    }
-    void cleanArgs() // they are many, most events have these two at most
-    {
-        if (m_argsSet) m_event.args = {};
-        m_argsSet = false;
-        m_event.args.correlation = m_event.args.external = -1;
-    }
-    void readMembers(std::string_view members)
-    {
-        m_json.assign("{").append(members).append("}");
-        const std::size_t size = m_json.size();
-        m_json.append(JsonEvents::padding, '\0');
-        KinetoArgs& args = m_event.args;
-        m_argsSet = true;
-        if (!m_parser.parseArgs(std::string_view(m_json.data(), size), args)) args = {};
-    }
-
     // Slices of a track lie in each other, so that an end is the newest one's. PyTorch writes all starts of a thread
     // and then all ends in the same order, each without the flag that its start has; so may a writer whose ends go back
     // in time.
@@ -501,7 +351,7 @@ private:
         const bool inOrder = (open.all[open.first].needsState && !needsState) || time < open.all.back().start;
         OpenSlice slice = inOrder ? open.takeFirst() : open.takeLast();
         if (!m_notes.empty()) addNotes(slice, sequence);
-        giveNotes(slice.notes);
+        m_args.give(slice.notes);
         give('X', place, slice.start, slice.name,
              slice.category == m_none && slice.notes.sync ? m_sync : slice.category,
              std::max<Nanos>(time - slice.start, 0));
@@ -526,7 +376,7 @@ private:
     }
     void giveSample(PerfettoTracks::Place& place, Nanos time, std::uint32_t name, std::string_view unit, double value)
     {
-        cleanArgs();
+        m_args.clear();
         m_event.value = value;
         give('C', place, time, name, m_none, 0, unit);
         m_event.value.reset();
@@ -549,11 +399,10 @@ private:
         std::uint64_t duration = 0;
         std::int64_t gpu = 0;
         std::uint32_t name = m_none, kind = m_none, queue = m_none;
-        std::string_view stream, device;
+        PerfettoArgs::Place place;
         KinetoArgs& args = m_event.args;
-        cleanArgs();
-        m_argsSet = true;
-        m_members.clear();
+        m_args.clear();
+        m_args.set();
         while (stage.next()) {
             const bool number = stage.isNumber(), text = stage.isBytes();
             switch (stage.tag()) {
@@ -584,15 +433,7 @@ private:
                         key = extra.bytes();
                     else if (extra.tag() == pf::ExtraData::value && extra.isBytes())
                         value = extra.bytes();
-                const ArgName& known = argNamed(key);
-                if (known.use == ArgName::Use::Stream) stream = value;
-                if (known.use == ArgName::Use::Device) device = value;
-                if (known.number != nullptr)
-                    *known.number = wholeNumberOf(value).value_or(*known.number);
-                else if (known.words != nullptr)
-                    *known.words = value;
-                else if (known.read)
-                    addMember(key, jsonText(value), m_members);
+                m_args.extra(key, value, place);
                 break;
             }
             case pf::RenderStage::launch: {
@@ -620,8 +461,8 @@ private:
         if (stageName == "Memset") category = m_workCategories[2];
         if (stageName == "Annotation") category = m_workCategories[3];
         if (stageName == "EventRecord" || stageName == "HostNode") category = m_texts.idOf("cuda_event");
-        if (!m_members.empty()) readMembers(m_members);
-        give('X', laneOf(device, stream, queue, gpu), time, name == m_none ? kind : name, category,
+        m_args.finishExtra();
+        give('X', laneOf(place.device, place.stream, queue, gpu), time, name == m_none ? kind : name, category,
              static_cast<Nanos>(duration));
     }
 
@@ -704,7 +545,7 @@ private:
                 const KinetoEvent kept = m_event;
                 nameOf({place.process, {}, std::string(called)});
                 m_event = kept;
-                m_argsSet = true;
+                m_args.set();
             }
         }
         KinetoEvent& event = m_event;
@@ -729,7 +570,7 @@ private:
     {
         KinetoEvent& event = m_event;
         event = {};
-        m_argsSet = true;
+        m_args.set();
         event.phase = 'M';
         event.name = named.thread.empty() ? "process_name" : "thread_name";
         event.pid = named.process;
@@ -741,6 +582,7 @@ private:
     const Progress& m_progress;
     std::unique_ptr<TraceEvents> m_events;
     KinetoEvent& m_event; // of m_events, as the next
+    PerfettoArgs m_args{m_event.args};
     ForeignRank& m_rank;
     NameTable& m_texts; // the rank's
     std::array<std::uint32_t, workCategories.size()> m_workCategories{};
@@ -750,8 +592,6 @@ private:
     PerfettoTracks m_tracks;
     std::unordered_map<std::uint64_t, OpenSlices> m_open; // by track
     std::array<SeenTrack, 64> m_seen;
-    std::vector<std::string> m_others = std::vector<std::string>(1); // of open slices
-    std::vector<std::uint32_t> m_free;                               // of those, places that none uses
     struct Lane {
         std::string device, stream;
         std::uint32_t queue = 0;
@@ -762,18 +602,11 @@ private:
     Lane* m_lane = nullptr;                 // the last one
     PerfettoSequence* m_sequence = nullptr; // likewise
     std::uint32_t m_sequenceId = 0;
-    std::array<ArgName, 64> m_argNames;
-    std::string m_members;
-    bool m_argsSet = false; // an argument of m_event beside correlation and external is not as it is from the start
-    std::map<std::uint32_t, PerfettoSequence::Clock> m_clocks;
-    std::set<std::uint32_t> m_unknownClocks;
-    std::int64_t m_ofUnknownClocks = 0;
+    PerfettoClocks m_clocks;
     std::set<std::string, std::less<>> m_named;         // processes
     const PerfettoTracks::Place* m_lastPlace = nullptr; // whose process is in m_named, as of m_lastSaid
     std::uint64_t m_lastSaid = 0;
-    bool m_epochKnown = false, m_own = false;
-    KinetoEventParser m_parser;
-    std::string m_json;
+    bool m_own = false;
     Views m_notes;
 };
 
