@@ -11,6 +11,7 @@
 #include "schedules/edit/edit_timing.h"
 #include "schedules/execute/simulate.h"
 #include "schedules/messages/messages.h"
+#include "schedules/model/groups.h"
 #include "schedules/model/kinds.h"
 #include "schedules/model/shard_rules.h"
 #include "schedules/plan/plan_request.h"
