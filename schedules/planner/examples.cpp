@@ -105,12 +105,15 @@ nlohmann::ordered_json exampleInput(std::string_view name)
         }
         return {{"time", time}, {"memory", memory}, {"change", {{0, 1, 1}, {1, 0, 1}, {1, 1, 0}}}, {"budget", 250}};
     }
-    if (name == "cephalo") {
-        const auto gpu = [](double speed, double cap) {
-            return Json{{"f1", 12 / speed}, {"f0", 1},   {"b1", 22 / speed}, {"b0", 2},
-                        {"a1", 0.4},        {"a0", 0.8}, {"cap", cap}};
+    if (name == "cephalo") { // the authors' stored one: GPT 2.7B, ms of a layer, GB
+        const auto gpu = [](double f1, double f0, double b1, double b0, double cap) {
+            return Json{{"f1", f1}, {"f0", f0}, {"b1", b1}, {"b0", b0}, {"a1", 0.3709}, {"a0", 0.7496}, {"cap", cap}};
         };
-        return {{"batch", 64}, {"state", 44}, {"gap", 4}, {"gpus", {gpu(1, 24), gpu(1, 24), gpu(3, 48), gpu(2, 16)}}};
+        const Json l4 = gpu(7.415036, 1.181504, 10.94616, 4.842824, 22.5);
+        const Json a6000 = gpu(2.835478, 0.664214, 4.22101, 2.404014, 47.99);
+        const Json p40 = gpu(15.637328, 4.132932, 28.016862, 1.877118, 22.5);
+        return {{"batch", 64},         {"state", 44.32994304}, {"gap", 10}, {"gpus", {l4, l4, a6000, p40}},
+                {"rule", "aggregate"}, {"fraction", 0.75}};
     }
     if (name == "comet")
         return {{"model", {25600, 128, 160, 2048}},

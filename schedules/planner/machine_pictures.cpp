@@ -275,9 +275,9 @@ PlannerPicture pictureOf(const UnevenProblem& problem, const UnevenAnswer& answe
     }
     PlannerPicture out;
     out.sentence = fmt::format("The slowest device takes {}.", shortNumber(answer.best->time, 2));
-    const auto against = [&](const char* what, const std::optional<double>& time) {
-        out.sentence += time ? fmt::format(" {}: {}×.", what, shortNumber(*time / answer.best->time, 2))
-                             : fmt::format(" {}: does not fit.", what);
+    const auto against = [&](const char* what, const UnevenPlan& plan) {
+        out.sentence += plan.fits ? fmt::format(" {}: {}×.", what, shortNumber(plan.time / answer.best->time, 2))
+                                  : fmt::format(" {}: does not fit.", what);
     };
     against("Even division", answer.even);
     against("By speed", answer.speed);
@@ -287,9 +287,9 @@ PlannerPicture pictureOf(const UnevenProblem& problem, const UnevenAnswer& answe
     for (std::size_t i = 0; i < problem.devices.size(); ++i) {
         const UnevenDevice& device = problem.devices[i];
         const auto pick = answer.best->picks[i];
-        const double activations = pick.count == 0 ? 0 : device.a1 * pick.samples + device.a0;
+        const double activations = unevenMemory(device, pick);
         const double time = unevenTime(problem, device, pick);
-        taken.push_back(pick.samples * pick.count);
+        taken.push_back(pick.all());
         took.push_back(time);
         held.push_back(activations);
         shares.push_back(answer.best->shares[i] * problem.state);

@@ -177,13 +177,14 @@ Result<Solved> merak(Input& in, const Progress&)
                 "kinds are graph, partition, recompute, step, subpipe");
 }
 
-Result<Solved> cephalo(Input& in, const Progress&)
+Result<UnevenProblem> readUneven(Input& in)
 {
     UnevenProblem problem;
     problem.samples = in.get<int>("batch");
     problem.state = in.get<double>("state");
     problem.gap = in.get<double>("gap", 0.0);
     problem.recompute = in.get<bool>("recompute", true);
+    problem.least = in.get<int>("least", 0);
     if (in.get<std::string>("rule", "exact") == "aggregate") problem.fraction = in.get<double>("fraction", 0.75);
     for (const Json& one : in.list("gpus")) {
         if (!one.is_object()) {
@@ -193,16 +194,22 @@ Result<Solved> cephalo(Input& in, const Progress&)
         Input gpu(one);
         problem.devices.push_back({gpu.get<double>("f1"), gpu.get<double>("f0"), gpu.get<double>("b1"),
                                    gpu.get<double>("b0"), gpu.get<double>("a1"), gpu.get<double>("a0"),
-                                   gpu.get<double>("cap")});
+                                   gpu.get<double>("cap"), gpu.get<double>("kept", 0.0)});
         if (!gpu.problem().empty()) in.wrong(fmt::format("GPU {}: {}", problem.devices.size(), gpu.problem()));
     }
     STAGEWRIGHT_CHECK(whole(in));
-    STAGEWRIGHT_TRY(const auto answer, planUneven(problem));
+    return problem;
+}
+
+Result<Solved> cephalo(Input& in, const Progress& progress)
+{
+    STAGEWRIGHT_TRY(const UnevenProblem problem, readUneven(in));
+    STAGEWRIGHT_TRY(const auto answer, planUneven(problem, progress));
     Json out{{"time", answer.best ? orNull(answer.best->time) : Json(nullptr)}};
     if (answer.best) {
         Json samples = Json::array(), picks = Json::array(), shares = Json::array();
         for (const auto& pick : answer.best->picks) {
-            samples.push_back(pick.samples * pick.count);
+            samples.push_back(pick.all());
             picks.push_back({pick.samples, pick.count});
         }
         for (const double share : answer.best->shares) shares.push_back(orNull(share));
@@ -210,8 +217,8 @@ Result<Solved> cephalo(Input& in, const Progress&)
         out["picks"] = picks;
         out["shares"] = shares;
     }
-    out["even"] = orNull(answer.even);
-    out["speed"] = orNull(answer.speed);
+    for (const auto& [key, plan] : {std::pair("even", &answer.even), std::pair("speed", &answer.speed)})
+        out[key] = plan->fits ? orNull(plan->time) : Json(nullptr);
     return Solved{std::move(out), pictureOf(problem, answer)};
 }
 
@@ -560,7 +567,7 @@ Result<Json> readProblem(std::string_view text)
 
 bool hasLayout(std::string_view program) { return program == "alpa_inter"; }
 
-bool takesRuns(std::string_view program) { return program == "jigsaw"; }
+bool takesRuns(std::string_view program) { return program == "jigsaw" || program == "cephalo"; }
 
 Result<InterOperatorProblem> interOperatorProblem(std::string_view text)
 {
@@ -569,6 +576,16 @@ Result<InterOperatorProblem> interOperatorProblem(std::string_view text)
         return fail(ErrorCode::Usage, "only plans of alpa_inter are layouts", "omit --save-layout");
     Input in(json["input"]);
     return readInterOperator(in);
+}
+
+Result<UnevenProblem> unevenProblem(std::string_view text)
+{
+    STAGEWRIGHT_TRY(const Json json, readProblem(text));
+    if (const auto program = json["program"].get<std::string>(); program != "cephalo")
+        return fail(ErrorCode::Usage, fmt::format("it is a problem of {}, not of cephalo", program.substr(0, 60)),
+                    "'stagewright solve --example cephalo' prints one");
+    Input in(json["input"]);
+    return readUneven(in);
 }
 
 Result<PlannerAnswer> solveProblem(std::string_view text, const Progress& progress)

@@ -10,6 +10,7 @@
 #include "schedules/base/result.h"
 #include "schedules/planner/inter_operator.h"
 #include "schedules/planner/pictures.h"
+#include "schedules/planner/uneven_devices.h"
 
 namespace stagewright {
 
@@ -47,8 +48,9 @@ Result<std::string> withNumber(std::string_view problem, std::string_view key, d
 Result<PlannerAnswer> solveProblem(std::string_view text, const Progress& progress = {});
 
 bool hasLayout(std::string_view program); // its plan is one
-bool takesRuns(std::string_view program); // recorded runs are a problem of it (traces/fit/recorded_jobs.h)
+bool takesRuns(std::string_view program); // recorded runs are a problem of it (traces/fit)
 // Such a problem, of alpa_inter, as a value. Usage: it is another one; else as solveProblem().
 Result<InterOperatorProblem> interOperatorProblem(std::string_view text);
+Result<UnevenProblem> unevenProblem(std::string_view text); // likewise of cephalo
 
 } // namespace stagewright

@@ -10,6 +10,7 @@
 #include "schedules/base/quantity.h"
 #include "schedules/base/small_file.h"
 #include "schedules/base/text.h"
+#include "schedules/layout/layer_table.h"
 #include "schedules/survey/state.h"
 
 namespace stagewright {
@@ -72,6 +73,13 @@ std::vector<SurveyField> chooseFields()
                      {"2", "gradients, too"},
                      {"3", "weights, too"},
                      {"any", "each, sequences cut or not"}}},
+        {.name = "layers-from",
+         .title = "Layers from",
+         .help =
+             "A layer table, FILE.json, or a recorded run, FILE.stagewright#RUN: its layers as measured there, and its "
+             "model where no own sizes are given; other microbatches and tensor degrees by the formulas.",
+         .kind = FieldKind::Text,
+         .none = "none: by the formulas"},
         {.name = "pin",
          .title = "Pinned",
          .help = "Only ways with these, such as t=8,p=4,v=2,d=2,b=1,recompute=full. Empty: everything is free.",
@@ -120,12 +128,11 @@ std::string degreesText(const WaysAnswer& answer, std::size_t place)
 Result<SurveyAnswer> chooseAnswer(const SurveyQuestion& asked, const Progress& progress)
 {
     STAGEWRIGHT_TRY(const auto question, WaysQuestion::of(asked));
+    if (question.fromRun())
+        return fail(ErrorCode::Usage, fmt::format("layers-from: the run {} is not read here", question.layersFrom));
     STAGEWRIGHT_TRY(const auto answer, waysSurvey(question, progress));
-    SurveyAnswer out{.setup = answer.setup(),
-                     .tables = {waysTable(answer), degreesTable(answer)},
-                     .units = {},
-                     .plot = waysWhole(waysTime(answer), waysMemory(answer), waysDegrees(answer)),
-                     .complete = !progress.cancelled()};
+    SurveyAnswer out = toSurveyAnswer(answer);
+    out.complete = !progress.cancelled();
     if (!out.complete)
         for (SurveyTable& table : out.tables) table.rows.clear();
     return out;
@@ -154,8 +161,21 @@ Result<WaysQuestion> WaysQuestion::of(const SurveyQuestion& question)
     out.model = sizes.empty() ? question.text("model") : sizes;
     out.cluster = question.text("cluster");
     out.pinned = question.text("pin");
+    out.ownModel = !sizes.empty();
+    out.layersFrom = question.text("layers-from");
+    std::optional<LayerTable> table;
+    if (!out.layersFrom.empty() && !out.fromRun()) {
+        const auto wrong = [&](Error error) { return tl::unexpected(std::move(error).with(out.layersFrom)); };
+        const auto text = readSmallFile(out.layersFrom);
+        if (!text) return wrong(text.error());
+        auto read = parseLayerTable(*text);
+        if (!read) return wrong(std::move(read.error()));
+        table = std::move(*read);
+        if (!out.ownModel && !table->model.empty()) out.model = table->model;
+    }
     auto model = parseModelShape(out.model);
-    if (!model) return tl::unexpected(ofField(std::move(model.error()), "sizes"));
+    if (!model)
+        return tl::unexpected(ofField(std::move(model.error()), table && !out.ownModel ? "layers-from" : "sizes"));
     auto cluster = namedCluster(out.cluster, [](const std::string& path) { return readSmallFile(path); });
     if (!cluster) return tl::unexpected(ofField(std::move(cluster.error()), "cluster"));
     out.layout.model = *model;
@@ -164,9 +184,23 @@ Result<WaysQuestion> WaysQuestion::of(const SurveyQuestion& question)
     out.layout.zero = wholeOf<int>(question.text("zero")).value_or(-1); // "any"
     if (auto pinned = pin(out.pinned, out.layout); !pinned)
         return tl::unexpected(ofField(std::move(pinned.error()), "pin"));
+    if (table) {
+        auto made = constantsOf(*table, out.layout.model, out.layout.cluster, out.layout.constants);
+        if (!made) return tl::unexpected(std::move(made.error()).with(out.layersFrom));
+        out.layout.constants = std::move(made->constants);
+        out.measured = "of " + out.layersFrom + ": " + made->words;
+    }
     out.shown = question.whole("ways");
     out.tried = question.whole("tried");
     return out;
+}
+
+SurveyAnswer toSurveyAnswer(const WaysAnswer& answer)
+{
+    return {.setup = answer.setup(),
+            .tables = {waysTable(answer), degreesTable(answer)},
+            .units = {},
+            .plot = waysWhole(waysTime(answer), waysMemory(answer), waysDegrees(answer))};
 }
 
 Result<WaysAnswer> waysSurvey(const WaysQuestion& question, const Progress& progress)
@@ -232,12 +266,11 @@ std::string WaysAnswer::text(std::size_t way) const
 
 std::string WaysAnswer::command(std::size_t way) const
 {
-    return fmt::format("stagewright choose --model {} --cluster {} --samples {} --zero {} --pin {}{} -o costs.json",
-                       question.model, question.cluster, question.layout.samples, shown[way].way.zero,
-                       pinsOf(shown[way].way),
-                       question.layersFrom.empty()              ? ""
-                       : question.layersFrom.ends_with(".json") ? " --layers " + question.layersFrom
-                                                                : " --layers-from " + question.layersFrom);
+    return fmt::format(
+        "stagewright choose --model {} --cluster {} --samples {} --zero {} --pin {}{} -o costs.json", question.model,
+        question.cluster, question.layout.samples, shown[way].way.zero, pinsOf(shown[way].way),
+        question.layersFrom.empty() ? ""
+                                    : (question.fromRun() ? " --layers-from " : " --layers ") + question.layersFrom);
 }
 
 SurveyTable waysTable(const WaysAnswer& answer)

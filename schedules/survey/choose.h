@@ -16,12 +16,14 @@ namespace stagewright {
 struct WaysQuestion {
     std::string model, cluster, pinned; // as they were asked
     LayoutQuestion layout;
-    // A recorded run, FILE#RUN, or a table, FILE.json, whose layers are in the layout's constants, and that in words;
-    // empty: none.
+    // A table, FILE.json, whose layers are in the layout's constants, and that in words; or a recorded run, FILE#RUN,
+    // whose layers and model withRecordedLayers() (app/costs) takes. Empty: none.
     std::string layersFrom, measured;
+    bool ownModel = false; // sizes are given: else those of the layers
+    bool fromRun() const { return !layersFrom.empty() && !layersFrom.ends_with(".json"); }
     int shown = 12; // ways
     int tried = 6;  // of them are simulated
-    // Usage names the field.
+    // Usage names the field. Reads the files that the question names, but for runs.
     static Result<WaysQuestion> of(const SurveyQuestion& question);
 };
 
@@ -40,6 +42,7 @@ struct WaysAnswer {
 // Usage: no way divides them.
 Result<WaysAnswer> waysSurvey(const WaysQuestion& question, const Progress& progress = {});
 
+SurveyAnswer toSurveyAnswer(const WaysAnswer& answer);
 SurveyTable waysTable(const WaysAnswer& answer);
 SurveyTable degreesTable(const WaysAnswer& answer);
 // Stacked bars of the ways, in their order: what the step is made of, and the memory against the cap. The ids of their

@@ -73,8 +73,50 @@ expect_that "sweep has a step time" [ -n "$swept" ]
 run stagewright explore line --ranks 4 --microbatches 8 --schedules 1f1b --across latency --csv
 expect_out "^1f1b,0.1,$swept,"
 run stagewright explore uneven --batch 12 --csv
-expect_out '^division,step_ns,rank,speed,samples,'
-expect_out '^Decoupled,[0-9]+,0,3,6,0.5,0.5,'
+expect_out '^division,step_ns,rank,device,samples,microbatches,microbatch_size,'
+expect_out '^Decoupled,[0-9]+,0,speed 3,6,1,6,0.5,0.5,'
+# cost lines: the authors' example, a problem's file, recorded runs
+run stagewright explore uneven --lines authors --csv
+expect_out '^Decoupled,342296848,0,,13,1,13,'
+expect_out '^Decoupled,342296848,1,,12,2,6,'
+expect_out '^Even,958807270,3,,16,'
+authors=$out
+run stagewright explore uneven --lines "$ROOT/tests/data/planners/cephalo_authors.json" --csv
+expect_same "$out" "$authors"
+for size in 2 4; do
+    run stagewright record -s bfs -p 1 --chunks 4 -m 1 --replicas 2 --shard weights --speed 2,1 --microbatch-size $size \
+        --model layers=4,hidden=32,heads=2,seq=16,vocab=256 --rank-memory 64MB --steps 2 -o lines.stagewright
+    expect_code 0
+done
+run stagewright explore uneven --lines lines.stagewright#1,lines.stagewright#2
+expect_code 0
+expect_out 'cost lines of the ranks of bfs v=4, bfs v=4 .2.: 2 ranks, 4 samples a step'
+run stagewright explore uneven --lines lines.stagewright#2
+expect_out 'of one size of microbatch, what a pass takes besides its samples is unknown'
+run stagewright solve --lines lines.stagewright#1 --lines lines.stagewright#2 --save-problem lines.json --json
+expect_code 0
+expect_json cephalo program
+run stagewright explore uneven --lines lines.json --csv
+expect_out '^Decoupled,'
+# more ranks than sixteen, and devices
+run stagewright explore uneven --speeds 32x3,32x1 --memory 32x40,32x60 --batch 256 --csv
+expect_out '^Decoupled,[0-9]+,63,speed 1,'
+run stagewright explore uneven --speeds 2xa100,l4 --memory '' --csv
+expect_out '^Even,[0-9]+,2,l4,8,'
+# the layers of a table and of a run, as choose takes them
+cp "$SOURCE/../fuzz/seeds/layers/table.json" layers.json
+run stagewright choose --layers layers.json --cluster 8@a100 --samples 16 --simulate 0 --json
+steps=$(python3 -c 'import json; print([round(r["step_s"] * 1e9) for r in json.load(open("out.txt"))["rows"]][:3])')
+for option in layers layers-from; do
+    run stagewright explore choose --$option layers.json --cluster 8@a100 --samples 16 --tried 0 --json
+    expect_code 0
+    expect_that 'the same steps as choose' python3 -c "import json; r = json.load(open('out.txt'))['tables']['ways']['rows']; assert [x['step_ns'] for x in r][:3] == $steps, r"
+done
+expect_out 'Layers: of layers.json: 4 layers, embedding and loss'
+run stagewright record -s 1f1b -p 2 -m 2 --steps 2 --model layers=4,hidden=32,heads=2,seq=16,vocab=256 -o layered.stagewright
+run stagewright explore choose --layers-from layered.stagewright#1 --cluster 4@a100 --samples 16 --tried 0
+expect_code 0
+expect_out 'Layers: measured in run 1f1b'
 run stagewright explore partial --replicas 4 --csv
 expect_out '^embedding,1,0,0.25$'
 expect_out '^head,4,"0, 1, 2, 3",1$'
@@ -97,9 +139,14 @@ refused '--ranks takes a whole number from 2 to 1024, not .1.' memory --ranks 1
 refused "--speeds is not a field of 'memory'" memory --speeds 1,2
 refused "--device takes one of .*not 'abacus'" state --device abacus
 refused "1f1c" line --schedules 1f1c
-refused "speeds: 'fast' is not a speed" uneven --speeds 3,fast
+refused "speeds: 'fast' is neither a speed nor a device" uneven --speeds 3,fast
 refused 'memory: 2 sizes for 3 ranks' uneven --memory 40,48
 refused '2 samples for 3 ranks' uneven --batch 2
+refused 'lines: it is a problem of alpa_inter, not of cephalo' uneven --lines "$ROOT/tests/data/planners/alpa_m1.json"
+refused "lines: 'lines.stagewright' does not name a run" uneven --lines lines.stagewright
+refused 'lines: run 1f1b: a rank does not have the whole model' uneven --lines layered.stagewright#1
+refused '--layers-from excludes --layers' choose --layers layers.json --layers-from layered.stagewright#1
+refused 'layers.json: it has 4 layers of kind block, the model 40' choose --layers layers.json --sizes gpt3-13b
 refused 'across and up are the same' heat --across cap --up cap
 refused 'a survey is needed' --ranks 4
 # The plot by the suffix: points, TikZ; another one is refused.

@@ -79,7 +79,7 @@ run stagewright solve jobs.json --set gpus=6
 expect_code 0
 run stagewright solve jobs.json --jobs partial.stagewright#1
 expect_code 2
-expect_err 'jobs are given beside a problem'
+expect_err '--jobs is given beside a problem'
 run stagewright solve --jobs partial.stagewright#9
 expect_code 2
 expect_err "no run 9"

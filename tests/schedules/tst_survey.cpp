@@ -174,7 +174,7 @@ private slots:
     {
         const SurveyInfo& uneven = **findSurvey("uneven");
         QCOMPARE(answered(uneven, {{"speeds", "3,fast"}}).error().message,
-                 std::string("speeds: 'fast' is not a speed"));
+                 std::string("speeds: 'fast' is neither a speed nor a device"));
         QCOMPARE(answered(uneven, {{"memory", "40,48"}}).error().message, std::string("memory: 2 sizes for 3 ranks"));
         QVERIFY(answered(uneven, {{"batch", "2"}}).error().message.find("2 samples for 3 ranks") != std::string::npos);
         const auto tight = answered(uneven, {{"batch", "6"}, {"memory", "20"}});

@@ -2,7 +2,10 @@
 #include <QtTest/QtTest>
 
 #include <cmath>
+#include <functional>
+#include <limits>
 #include <numeric>
+#include <random>
 
 #include "schedules/survey/uneven.h"
 
@@ -24,7 +27,7 @@ MixedQuestion mixedCluster()
 std::vector<int> samplesOf(const MixedDivision& division)
 {
     std::vector<int> out;
-    for (const MixedRank& rank : division.ranks) out.push_back(rank.samples);
+    for (const MixedRank& rank : division.ranks) out.push_back(rank.pick.all());
     return out;
 }
 
@@ -40,23 +43,27 @@ class TestUneven : public QObject {
     Q_OBJECT
 
 private slots:
-    void partsSumAndRespectLimits()
+    void partsSum()
     {
         QCOMPARE(dividedBy({3, 2, 1}, 12, 1), (std::vector<int>{6, 4, 2}));
         QCOMPARE(dividedBy({1, 1, 1}, 8, 1), (std::vector<int>{3, 3, 2}));
         QCOMPARE(dividedBy({100, 1, 1}, 4, 1), (std::vector<int>{2, 1, 1}));
-        QCOMPARE(levelled({100, 100, 100}, 90), (std::vector<std::int64_t>{30, 30, 30}));
-        QCOMPARE(levelled({100, 10, 100}, 90), (std::vector<std::int64_t>{40, 10, 40})); // only the overflow is moved
-        QCOMPARE(levelled({10, 20, 30}, 60), (std::vector<std::int64_t>{10, 20, 30}));
-        QVERIFY(levelled({10, 20, 29}, 60).empty());
     }
 
     void listsAreReadOrExplained()
     {
-        QCOMPARE(parseMixedSpeeds("3, 2,0.5").value(), (std::vector<double>{3, 2, 0.5}));
-        QCOMPARE(parseMixedSpeeds("3,fast,1").error().message, std::string("speeds: 'fast' is not a speed"));
-        QCOMPARE(parseMixedSpeeds("3,0").error().message, std::string("speeds: '0' is not a speed"));
-        QCOMPARE(parseMixedSpeeds("3").error().message, std::string("speeds: 1 given, 2 to 16 ranks can share"));
+        const auto speeds = parseMixedSpeeds("3, 2,0.5,2xl4,h100").value();
+        QCOMPARE(speeds.size(), std::size_t{6});
+        QCOMPARE(speeds[2], (MixedSpeed{0.5, {}}));
+        QCOMPARE(speeds[4], (MixedSpeed{1, "l4"}));
+        QCOMPARE(speeds[5], (MixedSpeed{1, "h100"}));
+        QCOMPARE(parseMixedSpeeds("32x3,32x1")->size(), std::size_t{64});
+        for (const char* wrong : {"fast", "0", "0x3", "9999x1", "x", "3x", "2x2x1"})
+            QCOMPARE(parseMixedSpeeds(std::string("3,") + wrong).error().message,
+                     std::string("speeds: '") + wrong + "' is neither a speed nor a device");
+        QCOMPARE(parseMixedSpeeds("3").error().message, std::string("speeds: 1 given, 2 to 256 ranks can share"));
+        QCOMPARE(parseMixedMemory("2x24,8", 3).value(),
+                 (std::vector<Bytes>{24'000'000'000, 24'000'000'000, 8'000'000'000}));
         QVERIFY(parseMixedMemory("", 3).value().empty());
         QCOMPARE(parseMixedMemory("24", 3).value(), (std::vector<Bytes>{24'000'000'000}));
         QCOMPARE(parseMixedMemory("24,16,8.5", 3).value().back(), Bytes(8'500'000'000));
@@ -68,7 +75,8 @@ private slots:
     // Even fits and is slow, both by speed is fast and over the fast rank's memory, decoupled is fast and fits.
     void decoupledIsFastAndFits()
     {
-        const MixedQuestion question = mixedCluster();
+        MixedQuestion question = mixedCluster();
+        question.launch = 0;
         const MixedAnswer answer = mixedSurvey(question);
         QVERIFY(answer.error.empty());
         for (const MixedDivision& division : answer.divisions) {
@@ -109,7 +117,7 @@ private slots:
         question.memory = {12'000'000'000, 200'000'000'000, 200'000'000'000};
         const MixedAnswer tight = mixedSurvey(question);
         QVERIFY(tight.divisions[decoupled].fits());
-        QVERIFY(tight.divisions[decoupled].ranks[0].samples < 12);
+        QVERIFY(tight.divisions[decoupled].ranks[0].pick.all() < 12);
         QVERIFY(tight.divisions[decoupled].step > less.divisions[decoupled].step);
         question.memory = {20'000'000'000};
         const MixedAnswer none = mixedSurvey(question);
@@ -117,6 +125,125 @@ private slots:
         QVERIFY(none.divisions[decoupled].error.find("all ranks have 55.9 GiB") != std::string::npos);
         question.batch = 2;
         QVERIFY(mixedSurvey(question).error.find("2 samples for 3 ranks") != std::string::npos);
+    }
+
+    // What each pass takes besides its samples is shared by larger microbatches, as far as there is memory.
+    void largerMicrobatchesShareTheLaunch()
+    {
+        MixedQuestion question = mixedCluster();
+        question.launch = 0;
+        const MixedDivision free = mixedSurvey(question).divisions[decoupled];
+        question.launch = 5'000'000;
+        const MixedDivision launched = mixedSurvey(question).divisions[decoupled];
+        QVERIFY(free.fits() && launched.fits());
+        for (const MixedRank& rank : free.ranks) QCOMPARE(rank.pick.samples, 1); // which needs least memory
+        for (const MixedRank& rank : launched.ranks) QVERIFY(rank.pick.samples > 1);
+        const int layers = 30, passes = 3; // F, R, B
+        QVERIFY(launched.step < free.step + layers * passes * 3 * question.launch);
+        QVERIFY(launched.step > free.step + layers * passes * question.launch / 2);
+    }
+
+    void manyRanksAndDevicesAreDivided()
+    {
+        MixedQuestion question;
+        question.speeds = parseMixedSpeeds("32x3,16x2,16x1").value();
+        question.memory = parseMixedMemory("32x40,32x60", 64).value();
+        question.batch = 512;
+        const MixedAnswer answer = mixedSurvey(question);
+        const MixedDivision& best = answer.divisions[decoupled];
+        QVERIFY(best.fits());
+        const std::vector<int> samples = samplesOf(best);
+        QCOMPARE(samples.size(), std::size_t{64});
+        QCOMPARE(std::accumulate(samples.begin(), samples.end(), 0), 512);
+        QVERIFY(std::is_sorted(samples.begin(), samples.begin() + 32, std::greater<int>()));
+        QVERIFY(best.step <= answer.divisions[bySpeed].step && 2 * best.step < answer.divisions[even].step);
+        QVERIFY(unevenPlot(answer, question).items.size() < 24); // those alike are one
+        MixedQuestion mixed;
+        mixed.speeds = parseMixedSpeeds("a100,h100,l4").value();
+        const MixedAnswer devices = mixedSurvey(mixed);
+        QCOMPARE(devices.divisions[even].ranks[2].memory, Bytes(24'000'000'000));
+        QVERIFY(devices.speedShares[1] > 3 * devices.speedShares[0] &&
+                devices.speedShares[0] > 2 * devices.speedShares[2]);
+    }
+
+    // The authors' stored example from its lines alone.
+    void linesAreWhatTheySay()
+    {
+        const auto asked = SurveyQuestion::read(**findSurvey("uneven"), {{"lines", "authors"}}).value();
+        const MixedQuestion question = MixedQuestion::of(asked).value();
+        const MixedAnswer answer = mixedSurvey(question);
+        QCOMPARE(answer.divisions[decoupled].step, Nanos(342'296'848));
+        QCOMPARE(samplesOf(answer.divisions[decoupled]), (std::vector<int>{13, 12, 34, 5}));
+        QCOMPARE(answer.divisions[even].step, Nanos(958'807'270));
+        for (const MixedRank& rank : answer.divisions[decoupled].ranks) QCOMPARE(rank.share, 0.25);
+        const auto wrong = [](const char* lines) {
+            return MixedQuestion::of(SurveyQuestion::read(**findSurvey("uneven"), {{"lines", lines}}).value())
+                .error()
+                .message;
+        };
+        QCOMPARE(wrong(R"({"program": "jigsaw", "input": {}})"),
+                 std::string("lines: it is a problem of jigsaw, not of cephalo"));
+        QVERIFY(wrong("nowhere.json").starts_with("lines: "));
+        // runs are read elsewhere
+        const auto runs =
+            MixedQuestion::of(SurveyQuestion::read(**findSurvey("uneven"), {{"lines", "a.stagewright#1"}}).value());
+        QVERIFY(runs && !mixedSurvey(*runs).error.empty());
+    }
+
+    // The planner against trying everything: what samples keep, and the least of each device, included.
+    void planIsTheBestOfAll()
+    {
+        std::mt19937 random(7);
+        const auto pick = [&](int least, int most) { return std::uniform_int_distribution(least, most)(random); };
+        int fitting = 0;
+        for (int round = 0; round < 150; ++round) {
+            UnevenProblem problem;
+            problem.samples = pick(3, 9);
+            problem.least = pick(0, 1);
+            problem.gap = pick(0, 2);
+            problem.recompute = pick(0, 1) > 0;
+            problem.state = pick(0, 40);
+            for (int i = 0; i < 3; ++i)
+                problem.devices.push_back({double(pick(1, 4)), double(pick(0, 3)), double(pick(1, 6)),
+                                           double(pick(0, 3)), double(pick(0, 4)), double(pick(0, 3)),
+                                           double(pick(5, 30)), double(pick(0, 2))});
+            if (pick(0, 2) == 0) problem.devices[1] = problem.devices[0];
+            double best = std::numeric_limits<double>::infinity();
+            const std::function<void(std::size_t, int, double, double)> tryAll = [&](std::size_t device, int left,
+                                                                                     double slowest, double room) {
+                if (device == problem.devices.size()) {
+                    if (left == 0 && room >= problem.state - 1e-9) best = std::min(best, slowest);
+                    return;
+                }
+                const UnevenDevice& one = problem.devices[device];
+                for (int n = problem.least; n <= left; ++n)
+                    for (int m = n == 0 ? 0 : 1; m <= n; ++m) {
+                        if (n > 0 && n % m != 0) continue;
+                        const UnevenPlan::Pick way{m, n == 0 ? 0 : n / m};
+                        const double held = n == 0 ? 0 : one.a1 * m + one.a0 + one.kept * n;
+                        if (held > one.cap) continue;
+                        tryAll(device + 1, left - n, std::max(slowest, unevenTime(problem, one, way)),
+                               room + one.cap - held);
+                    }
+            };
+            tryAll(0, problem.samples, 0, 0);
+            const auto answer = planUneven(problem);
+            QVERIFY(answer.has_value());
+            QCOMPARE(answer->best.has_value(), std::isfinite(best));
+            if (!answer->best) continue;
+            ++fitting;
+            QVERIFY(std::abs(answer->best->time - best) < 1e-9);
+            double state = 0;
+            for (std::size_t i = 0; i < 3; ++i) {
+                const double own = answer->best->shares[i] * problem.state;
+                state += own;
+                QVERIFY(answer->best->picks[i].all() >= problem.least);
+                QVERIFY(unevenMemory(problem.devices[i], answer->best->picks[i]) + own <=
+                        problem.devices[i].cap + 1e-6);
+            }
+            QVERIFY(std::abs(state - problem.state) < 1e-6);
+        }
+        QVERIFY(fitting > 50);
     }
 
     void slowLinkTakesLonger()

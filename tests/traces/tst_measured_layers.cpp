@@ -1,4 +1,5 @@
 // Layers as a run measured them: sums beside its ops, halves of full backwards, what is unknown.
+#include <cmath>
 #include <functional>
 
 #include <QTest>
@@ -11,6 +12,7 @@
 #include "traces/fit/measured_layers.h"
 #include "traces/fit/measured_step.h"
 #include "traces/fit/recorded_jobs.h"
+#include "traces/fit/recorded_lines.h"
 #include "traces/run/simulated_run.h"
 
 using namespace stagewright;
@@ -145,6 +147,61 @@ private slots:
         QCOMPARE(recordedJobOf(*run).error().message, std::string("run spb: it has 3 cuts for 2 replicas"));
         run->timeline.reset();
         QCOMPARE(recordedJobOf(*run).error().message, std::string("run spb: it has no ops"));
+    }
+
+    // Lines that runs of replicas were simulated from come back; other runs are refused.
+    void replicasAreCostLines()
+    {
+        const auto runOf = [](int samples) {
+            const Schedule schedule = *overReplicas(*makeSchedule("bfs", {1, 2, 3}), 2);
+            CostModel costs(3, CostSource::Fitted);
+            for (int stage = 0; stage < 3; ++stage)
+                for (int rank = 0; rank < 2; ++rank) {
+                    costs.setDuration(OpKind::Forward, stage, rank, (rank + 1) * (100'000 * samples + 50'000));
+                    costs.setDuration(OpKind::Backward, stage, rank, (rank + 1) * (300'000 * samples + 20'000));
+                }
+            for (StageMemory& stage : costs.memory) {
+                stage.activation = stage.freedAtInput = 1'000'000LL * samples;
+                stage.weight = stage.gradient = 2'000'000;
+                stage.optimizer = 12'000'000;
+            }
+            auto run = simulatedRun(schedule, costs);
+            run->info.name = "of " + std::to_string(samples);
+            run->configuration.emplace_back("microbatch_size", std::to_string(samples));
+            run->configuration.emplace_back("rank_memory", "64MB,32MB");
+            return std::move(*run);
+        };
+        const std::vector<Run> runs{runOf(1), runOf(4)};
+        const auto lines = cephaloProblem(runs);
+        QVERIFY2(lines.has_value(), lines ? "" : lines.error().message.c_str());
+        QCOMPARE(lines->words, std::string("the ranks of of 1, of 4"));
+        const UnevenProblem problem = unevenProblem(lines->problem).value();
+        QCOMPARE(problem.samples, 4);
+        QCOMPARE(problem.least, 1);
+        QVERIFY(!problem.recompute && std::abs(problem.state - 0.048) < 1e-12);
+        for (std::size_t rank = 0; rank < 2; ++rank) {
+            const UnevenDevice& one = problem.devices[rank];
+            const auto slower = static_cast<double>(rank + 1);
+            const double expected[] = {0.3 * slower, 0.15 * slower, 0.9 * slower, 0.06 * slower};
+            const double found[] = {one.f1, one.f0, one.b1, one.b0};
+            for (std::size_t i = 0; i < 4; ++i) QVERIFY(std::abs(found[i] - expected[i]) < 1e-9);
+            QCOMPARE(one.cap, rank == 0 ? 0.064 : 0.032);
+            QVERIFY(std::abs(one.kept - 0.003) < 1e-9); // three stages of a sample, all microbatches at once
+            QCOMPARE(one.a1, 0.0);
+        }
+        const auto single = cephaloProblem({runs.data(), 1});
+        QVERIFY(single && single->words.find("one size of microbatch") != std::string::npos);
+        QCOMPARE(unevenProblem(single->problem)->devices[0].f0, 0.0);
+        const auto refused = [](Run run, const std::function<void(Run&)>& change) {
+            change(run);
+            const auto none = cephaloProblem({&run, 1});
+            return none ? std::string() : none.error().message;
+        };
+        QCOMPARE(refused(runs[0], [](Run& run) { run.configuration.pop_back(); }),
+                 std::string("run of 1: what memory its ranks have is unknown"));
+        QCOMPARE(refused(runs[0], [](Run& run) { run.configuration.clear(); }),
+                 std::string("run of 1: what memory its ranks have is unknown"));
+        QCOMPARE(refused(measuredRun(), [](Run&) {}), std::string("run zb-h1: it has no ops"));
     }
 
     // At the run's own microbatch a stage takes the sum of its measured layers, on any device; others follow the formulas.

@@ -65,23 +65,13 @@ ChooseView::ChooseView(QWidget* parent) : QWidget(parent)
         m_fields.push_back(makeSurveyControl(field, m_form, [this] { emit questionChanged(); }));
         form->addWidget(m_fields.back().label);
         form->addWidget(m_fields.back().widget);
+        if (field.name == "layers-from") {
+            m_measured = new QPushButton(u"Of the shown run"_s, m_form);
+            m_measured->setToolTip(u"The layers and the model of the run on the timeline"_s);
+            form->addWidget(m_measured);
+        }
         form->addSpacing(3);
     }
-    m_layersFrom = makeSurveyControl(
-        {.name = "layers-from",
-         .title = "Layers from",
-         .help =
-             "A recorded run, FILE.stagewright#RUN, whose model this is, or a layer table, FILE.json: its layers as "
-             "measured there, other microbatches and tensor degrees by the formulas.",
-         .kind = FieldKind::Text,
-         .none = "none: by the formulas"},
-        m_form, [this] { emit questionChanged(); });
-    form->addWidget(m_layersFrom.label);
-    form->addWidget(m_layersFrom.widget);
-    m_measured = new QPushButton(u"Of the shown run"_s, m_form);
-    m_measured->setToolTip(u"The layers and the model of the run on the timeline"_s);
-    form->addWidget(m_measured);
-    form->addSpacing(3);
     connect(m_measured, &QPushButton::clicked, this, &ChooseView::measuredAsked);
     m_free = new QPushButton(u"Free all"_s, m_form);
     m_free->setToolTip(u"Nothing is pinned"_s);
@@ -200,16 +190,13 @@ Result<WaysQuestion> ChooseView::question() const
     SurveyValues values;
     for (const SurveyControl& control : m_fields) values[control.field.name] = control.value();
     STAGEWRIGHT_TRY(const SurveyQuestion asked, SurveyQuestion::read(chooseSurvey(), values));
-    STAGEWRIGHT_TRY(auto question, WaysQuestion::of(asked));
-    question.layersFrom = m_layersFrom.value();
-    return question;
+    return WaysQuestion::of(asked);
 }
 
 void ChooseView::setField(const char* name, const QString& value)
 {
     for (const SurveyControl& control : m_fields)
         if (control.field.name == name) control.set(value);
-    if (m_layersFrom.field.name == name) m_layersFrom.set(value);
 }
 
 void ChooseView::pinDegrees(int tensor, int pipeline) { setField("pin", u"t=%1,p=%2"_s.arg(tensor).arg(pipeline)); }

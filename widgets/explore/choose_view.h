@@ -63,7 +63,6 @@ private:
 
     QWidget* m_form;
     std::vector<SurveyControl> m_fields;
-    SurveyControl m_layersFrom; // a recorded run, FILE#RUN
     QPushButton* m_measured;
     PlotWidget* m_time;
     PlotWidget* m_memory;

@@ -106,7 +106,8 @@ PlannerView::PlannerView(QWidget* parent) : QWidget(parent)
     m_column->addWidget(m_layout);
     m_runs = new QPushButton(u"Of the shown file's runs"_s, m_form);
     m_runs->setObjectName(u"planRuns"_s);
-    m_runs->setToolTip(u"The runs with partial backward of the file on the timeline, each a job"_s);
+    m_runs->setToolTip(
+        u"Of the file on the timeline: runs with partial backward, each a job, or the cost lines of replicas"_s);
     m_column->addWidget(m_runs);
 
     m_said = makeLabel({}, "value", this, true);

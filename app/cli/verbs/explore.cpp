@@ -8,6 +8,7 @@
 #include "app/cli/session.h"
 #include "app/cli/text/document_json.h"
 #include "app/cli/text/document_text.h"
+#include "app/costs/survey_runs.h"
 #include "schedules/survey/survey.h"
 #include "traces/fit/measured_step.h"
 #include "traces/format/atomic_file.h"
@@ -118,7 +119,7 @@ Result<int> runExplore(const ExploreChoice& options, Session& session)
         question.error().message = "--" + question.error().message;
         return tl::unexpected(std::move(question.error()));
     }
-    auto answer = survey->answer(*question, session.reporter("points"));
+    auto answer = answerOf(*survey, *question, session.reporter("points"));
     session.progress().clear();
     if (!answer) return tl::unexpected(std::move(answer.error()));
     document::Document document{{}, {}, answer->units};
@@ -213,6 +214,11 @@ Command command_explore()
                            fmt::format("{}{} [{}]: {}", field.title, unit, fallback, surveys))
                     .form(formOf(field));
             }
+            verb.value("--layers",
+                       Option::Receiver([options](const std::string& text) { options->fields["layers-from"] = text; }),
+                       "The same for a layer table, as choose has it: choose")
+                .form("FILE.json")
+                .excludes("--layers-from");
             verb.flag("--csv", options->csv, "Print the first table as CSV");
             verb.value("--svg", &options->svg, "Write the plot to this file").form("FILE").replaces();
             verb.value("--plot", &options->plot,

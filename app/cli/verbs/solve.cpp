@@ -14,6 +14,7 @@
 #include "schedules/layout/layout.h"
 #include "schedules/planner/problem.h"
 #include "traces/fit/recorded_jobs.h"
+#include "traces/fit/recorded_lines.h"
 #include "traces/format/atomic_file.h"
 #include "traces/plot/plot_files.h"
 
@@ -25,6 +26,7 @@ struct SolveChoice {
     std::string file, output, example, plot, layout, problem;
     std::vector<std::string> numbers; // KEY=VALUE
     std::vector<std::string> jobs;    // FILE#RUN
+    std::vector<std::string> lines;   // likewise
 };
 
 // The problem with the numbers that were given instead of its own.
@@ -102,15 +104,32 @@ Result<std::string> problemOfRuns(const std::vector<std::string>& runs, Session&
     return jigsawProblem(jobs);
 }
 
+// A problem of Cephalo whose cost lines recorded runs have.
+Result<std::string> problemOfLines(const std::vector<std::string>& names, Session& session)
+{
+    std::vector<Run> runs;
+    for (const std::string& one : names) {
+        STAGEWRIGHT_TRY(auto stored, readRun(parseRunReference(one)));
+        runs.push_back(std::move(stored.run));
+    }
+    auto read = cephaloProblem(runs);
+    if (!read) return tl::unexpected(std::move(read.error()).with("--lines"));
+    session.note("cost lines of " + read->words);
+    return std::move(read->problem);
+}
+
 Result<int> runSolve(const SolveChoice& options, Session& session)
 {
-    if (!options.jobs.empty()) {
+    const bool jobs = !options.jobs.empty();
+    if (jobs || !options.lines.empty()) {
+        const char* option = jobs ? "--jobs" : "--lines";
         if (!options.file.empty())
-            return fail(ErrorCode::Usage, "jobs are given beside a problem", "leave one of them out");
-        STAGEWRIGHT_TRY(const auto made, problemOfRuns(options.jobs, session));
+            return fail(ErrorCode::Usage, fmt::format("{} is given beside a problem", option), "leave one of them out");
+        STAGEWRIGHT_TRY(const auto made,
+                        jobs ? problemOfRuns(options.jobs, session) : problemOfLines(options.lines, session));
         STAGEWRIGHT_TRY(const auto problem, changed(made, options.numbers));
         if (!options.problem.empty()) STAGEWRIGHT_CHECK(writeFileAtomically(options.problem, problem));
-        return solveText(problem, "--jobs", options, session);
+        return solveText(problem, option, options, session);
     }
     if (!options.example.empty()) {
         if (!options.file.empty())
@@ -162,8 +181,15 @@ Command command_solve()
                        "A job for Jigsaw: a run that was recorded with --replicas and --cut; may be repeated")
                 .form("FILE#RUN")
                 .excludes("--example");
+            verb.value(
+                    "--lines", &options->lines,
+                    "Cost lines for Cephalo: a run of replicas of one rank each, recorded with --rank-memory; one for "
+                    "each size of microbatch")
+                .form("FILE#RUN")
+                .excludes("--example")
+                .excludes("--jobs");
             verb.value("--save-problem", &options->problem,
-                       "Write the problem that --jobs makes, to be changed by hand")
+                       "Write the problem that --jobs or --lines makes, to be changed by hand")
                 .form("FILE.json")
                 .replaces();
             verb.value("--plot", &options->plot,
@@ -178,6 +204,7 @@ Command command_solve()
                        "Examples: stagewright solve alpa.json --plot stages.svg\n"
                        "          stagewright solve --example comet -o comet.json\n"
                        "          stagewright solve comet.json --set between=6e10\n"
+                       "          stagewright solve --lines small.stagewright#1 --lines large.stagewright#1\n"
                        "          stagewright solve --jobs partial.stagewright#1 --jobs partial.stagewright#2");
             return [options](Session& session) { return runSolve(*options, session); };
         },

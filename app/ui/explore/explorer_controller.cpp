@@ -9,20 +9,20 @@
 #include <QSettings>
 #include <fmt/format.h>
 
+#include "app/costs/survey_runs.h"
 #include "app/ui/workspace/actions.h"
 #include "app/ui/workspace/banner.h"
 #include "app/ui/workspace/offers.h"
 #include "app/ui/workspace/workspace.h"
 #include "schedules/base/small_file.h"
 #include "schedules/base/text.h"
-#include "schedules/layout/layer_table.h"
 #include "schedules/layout/layout.h"
 #include "schedules/library/registry.h"
 #include "schedules/setup/keys.h"
 #include "schedules/survey/memory.h"
-#include "traces/fit/measured_layers.h"
 #include "traces/fit/measured_step.h"
 #include "traces/fit/recorded_jobs.h"
+#include "traces/fit/recorded_lines.h"
 #include "traces/format/atomic_file.h"
 #include "traces/plot/plot_files.h"
 #include "traces/run/run_facts.h"
@@ -73,38 +73,9 @@ std::vector<ActionEntry> ExplorerController::actionTable()
 
 namespace {
 
-// A question with the layers of the run or the table that it names. Reads their file.
-Result<WaysQuestion> withMeasuredLayers(WaysQuestion question)
-{
-    if (question.layersFrom.empty()) return question;
-    if (question.layersFrom.ends_with(".json")) {
-        STAGEWRIGHT_TRY(const auto text, readSmallFile(question.layersFrom));
-        auto table = parseLayerTable(text);
-        if (!table) return tl::unexpected(std::move(table.error()).with(question.layersFrom));
-        LayoutQuestion& layout = question.layout;
-        auto made = constantsOf(*table, layout.model, layout.cluster, layout.constants);
-        if (!made) return tl::unexpected(std::move(made.error()).with(question.layersFrom));
-        layout.constants = std::move(made->constants);
-        question.measured = "of " + question.layersFrom + ": " + made->words;
-        return question;
-    }
-    const auto at = question.layersFrom.rfind('#');
-    const auto id = at == std::string::npos ? std::nullopt : wholeOf<std::int64_t>(question.layersFrom.substr(at + 1));
-    if (!id)
-        return fail(ErrorCode::Usage, fmt::format("'{}' does not name a run", question.layersFrom),
-                    "write FILE.stagewright#RUN, such as demo.stagewright#3, or the name of a table, FILE.json");
-    STAGEWRIGHT_TRY(const auto file, RunFile::open(question.layersFrom.substr(0, at), OpenMode::Read));
-    STAGEWRIGHT_TRY(const Run run, file->read(*id));
-    LayoutQuestion& layout = question.layout;
-    STAGEWRIGHT_TRY(auto measured, measuredConstants(run, layout.model, layout.cluster, layout.constants));
-    layout.constants = std::move(measured.constants);
-    question.measured = std::move(measured.words);
-    return question;
-}
-
 Result<WaysAnswer> waysOf(WaysQuestion asked, const Progress& progress = {})
 {
-    STAGEWRIGHT_TRY(const auto question, withMeasuredLayers(std::move(asked)));
+    STAGEWRIGHT_TRY(const auto question, withRecordedLayers(std::move(asked)));
     return waysSurvey(question, progress);
 }
 
@@ -271,11 +242,14 @@ void ExplorerController::askMixed()
         [question = *question](const std::stop_token& stop) {
             Progress progress;
             progress.stop = stop;
-            return mixedSurvey(question, progress);
+            using Answered = std::pair<MixedQuestion, MixedAnswer>;
+            return withRecordedLines(question).transform(
+                [&](const MixedQuestion& read) { return Answered(read, mixedSurvey(read, progress)); });
         },
-        [this, page, question = *question](MixedAnswer answer) {
-            m_view->setWork(u"%1 divisions"_s.arg(answer.divisions.size()), false);
-            page->setMixed(std::make_shared<const MixedAnswer>(std::move(answer)), question);
+        [this, page](const Result<std::pair<MixedQuestion, MixedAnswer>>& answer) {
+            m_view->setWork(answer ? u"%1 divisions"_s.arg(mixedRuleCount) : QString(), false);
+            if (!answer) return page->setMixedError(qtText(answer.error().message + "; " + answer.error().remedy));
+            page->setMixed(std::make_shared<const MixedAnswer>(answer->second), answer->first);
         },
         &m_pool);
 }
@@ -327,20 +301,29 @@ void ExplorerController::takeJobs()
 {
     const RunRef ref = m_workspace.shown().ref();
     if (!ref.valid())
-        return m_workspace.banner()->showNote(u"No run is shown: record some with replicas and a cut, and show one"_s);
+        return m_workspace.banner()->showNote(u"No run is shown: record some with replicas, and show one"_s);
     m_view->setWork(u"reading runs…"_s, true);
     inBackground(
         this,
-        [path = ref.file.toStdString()]() -> Result<std::string> {
+        [path = ref.file.toStdString(), lines = m_view->planner()->program() == "cephalo"_L1]() -> Result<std::string> {
             STAGEWRIGHT_TRY(const auto file, RunFile::open(path, OpenMode::Read));
             STAGEWRIGHT_TRY(const auto infos, file->runs());
             std::vector<RecordedJob> jobs;
+            std::vector<Run> replicas;
             for (const RunInfo& info : infos) {
-                STAGEWRIGHT_TRY(const Run run, file->read(info.id));
-                if (configured(run, "cut").empty()) continue;
+                STAGEWRIGHT_TRY(Run run, file->read(info.id));
+                if (lines && !configured(run, "rank_memory").empty()) replicas.push_back(std::move(run));
+                if (lines || configured(run, "cut").empty()) continue;
                 STAGEWRIGHT_TRY(auto job, recordedJobOf(run));
                 jobs.push_back(std::move(job));
             }
+            if (lines && !replicas.empty()) {
+                STAGEWRIGHT_TRY(auto read, cephaloProblem(replicas));
+                return std::move(read.problem);
+            }
+            if (lines)
+                return fail(ErrorCode::Usage, "no run of the file has a memory by rank",
+                            "record replicas of one rank each with --rank-memory");
             if (jobs.empty())
                 return fail(ErrorCode::Usage, "no run of the file has partial backward",
                             "record some with replicas and a cut");
