@@ -31,9 +31,10 @@ namespace {
 constexpr int mostModelLayers = 10'000;
 constexpr std::size_t searchedSchedules = 6; // of each number of chunks
 constexpr std::size_t orderedDivisions = 4;
-constexpr double opsPerSecond = 4e6;   // about so many ops are simulated
-constexpr double stepsPerSecond = 2e8; // of the search of the bound
-constexpr int kickedBounds = 3;        // that move at random before bounds are improved again, at most
+constexpr double opsPerSecond = 4e6;      // about so many ops are simulated
+constexpr double stepsPerSecond = 2e8;    // of the search of the bound
+constexpr int kickedBounds = 3;           // that move at random before bounds are improved again, at most
+constexpr Nanos overCap = Nanos(1) << 60; // steps of divisions over the cap are above all others
 using Kind = ModelLayer::Kind;
 constexpr std::array<std::string_view, 4> kindNames{"embedding", "block", "mtp", "loss"};
 
@@ -111,7 +112,7 @@ public:
                                   const std::vector<int>& bounds, const std::vector<Schedule>& all) {
                 for (const Schedule& schedule : all) {
                     auto one = evaluated(method, bounds, schedule);
-                    if (one && (!place || one->step < place->step)) place = std::move(one);
+                    if (one && (!place || better(*one, *place))) place = std::move(one);
                 }
             };
             if (const auto bounds = evenBounds(m_problem.layers, stages))
@@ -124,12 +125,12 @@ public:
             keep(longest, "longest stage", balanced, schedules);
             std::vector<std::vector<int>> starts{balanced};
             if (const auto bounds = evenBounds(m_problem.layers, stages)) starts.push_back(*bounds);
-            if (auto one = searched(starts, schedules); one && (!best || one->step < best->step)) best = std::move(one);
+            if (auto one = searched(starts, schedules); one && (!best || better(*one, *best))) best = std::move(one);
         }
         out.bound = bound(best ? best->step : planning::ListOrder::never);
         planned = listed();
-        if (auto one = ordered(); one && (!planned || one->step < planned->step)) planned = std::move(one);
-        if (planned && best && planned->step >= best->step) planned.reset();
+        if (auto one = ordered(); one && (!planned || better(*one, *planned))) planned = std::move(one);
+        if (planned && best && !better(*planned, *best)) planned.reset();
         for (auto* one : {&even, &parameters, &longest, &best, &planned})
             if (*one) out.found.push_back(std::move(**one));
         out.interrupted = m_progress.cancelled();
@@ -137,6 +138,12 @@ public:
     }
 
 private:
+    // Fits where the other does not, lacks less, or is faster.
+    bool better(const PartitionFound& a, const PartitionFound& b) const
+    {
+        return std::pair(a.over(m_problem), a.step) < std::pair(b.over(m_problem), b.step);
+    }
+
     const ModelLayer& layer(int index) const { return m_problem.layers[static_cast<std::size_t>(index)]; }
 
     // No step of any placement that is tried is shorter. What each allows is where its search of orders starts.
@@ -193,26 +200,43 @@ private:
         if (!result) return std::nullopt;
         return figuresOf(schedule, *result).makespan;
     }
+
+    std::vector<PartitionFound::Held> heldBy(const std::vector<int>& bounds, const Schedule& schedule) const
+    {
+        std::vector<PartitionFound::Held> out(static_cast<std::size_t>(m_problem.ranks));
+        const CostModel costs = partitionCosts(m_problem, bounds);
+        for (int stage = 0; stage < schedule.stages; ++stage)
+            out[static_cast<std::size_t>(schedule.placement.rankOf(stage, 0))].state += std::llround(
+                m_problem.state * static_cast<double>(costs.memory[static_cast<std::size_t>(stage)].weight));
+        if (const auto peaks = activationPeaks(schedule, costs); peaks.size() == out.size())
+            for (std::size_t rank = 0; rank < out.size(); ++rank) out[rank].activations = peaks[rank];
+        return out;
+    }
+
+    // The step where the division fits the cap; else a time above all, more the more it lacks.
+    std::optional<Nanos> fittingStepOf(const std::vector<int>& bounds, const Schedule& schedule)
+    {
+        if (m_problem.cap > 0) {
+            m_used += static_cast<double>(schedule.opCount());
+            Bytes over = 0;
+            for (const auto& one : heldBy(bounds, schedule)) over = std::max(over, one.sum() - m_problem.cap);
+            if (over > 0) return overCap + over;
+        }
+        return stepOf(bounds, schedule);
+    }
+
     std::optional<PartitionFound> evaluated(std::string_view method, const std::vector<int>& bounds,
                                             const Schedule& schedule)
     {
         const auto step = stepOf(bounds, schedule);
         if (!step) return std::nullopt;
-        PartitionFound out{std::string(method), schedule, bounds, 0, *step, 0, 0};
-        const CostModel costs = partitionCosts(m_problem, bounds);
-        std::vector<Bytes> weights(static_cast<std::size_t>(m_problem.ranks), 0);
+        PartitionFound out{std::string(method), schedule, bounds, 0, *step, heldBy(bounds, schedule)};
         for (int stage = 0; stage < schedule.stages; ++stage) {
             Nanos time = m_problem.perOp.time();
-            for (int i = bounds[static_cast<std::size_t>(stage)]; i < bounds[static_cast<std::size_t>(stage) + 1];
-                 ++i) {
+            for (int i = bounds[static_cast<std::size_t>(stage)]; i < bounds[static_cast<std::size_t>(stage) + 1]; ++i)
                 time += layer(i).time();
-                weights[static_cast<std::size_t>(schedule.placement.rankOf(stage, 0))] += layer(i).weights;
-            }
             out.longest = std::max(out.longest, time);
         }
-        out.weights = *std::max_element(weights.begin(), weights.end());
-        if (const auto peaks = activationPeaks(schedule, costs); !peaks.empty())
-            out.peak = *std::max_element(peaks.begin(), peaks.end());
         return out;
     }
 
@@ -228,7 +252,7 @@ private:
         std::vector<Candidate> all;
         for (const Schedule& schedule : schedules)
             for (const auto& bounds : starts)
-                if (const auto step = stepOf(bounds, schedule)) all.push_back({*step, &schedule, bounds});
+                if (const auto step = fittingStepOf(bounds, schedule)) all.push_back({*step, &schedule, bounds});
         std::stable_sort(all.begin(), all.end(),
                          [](const Candidate& a, const Candidate& b) { return a.step < b.step; });
         const double share = m_effort / static_cast<double>(m_problem.chunks.size() * searchedSchedules);
@@ -239,7 +263,7 @@ private:
             if (!tried.insert(start.schedule).second) continue;
             const double until = m_used + share;
             improve(start.bounds, start.step, until,
-                    [&](const auto& bounds) { return stepOf(bounds, *start.schedule); });
+                    [&](const auto& bounds) { return fittingStepOf(bounds, *start.schedule); });
             m_improved.push_back({start.step, *start.schedule, start.bounds});
             if (!best || start.step < best->step) best = start;
             m_progress.tell("partitions", static_cast<std::int64_t>(tried.size()),
@@ -274,9 +298,13 @@ private:
             request.costs = partitionCosts(m_problem, one->bounds);
             request.seconds = m_seconds / 2 / static_cast<double>(plannable.size());
             request.known = {one->schedule};
+            if (m_problem.cap > 0) // planning without room for one microbatch is refused
+                for (const auto& held : heldBy(one->bounds, one->schedule))
+                    request.caps.push_back(std::max<Bytes>(0, m_problem.cap - held.state));
             const auto found = plan(request, m_progress);
-            if (!found || (best && found->makespan >= best->step)) continue;
-            best = evaluated("step and order", one->bounds, found->schedule);
+            if (!found) continue;
+            auto own = evaluated("step and order", one->bounds, found->schedule);
+            if (own && (!best || better(*own, *best))) best = std::move(own);
         }
         return best;
     }
@@ -372,11 +400,15 @@ private:
                 rule.open = 0;
                 if (!timeOf(bounds, step + 1)) continue;
             }
-            const Schedule schedule = order.schedule();
-            auto one = evaluated("step and order", bounds, schedule);
+            auto one = evaluated("step and order", bounds, order.schedule());
+            for (int fewer = open - 1; fewer > 0 && one && one->over(m_problem) > 0; --fewer) {
+                rule.open = fewer;
+                if (!timeOf(bounds, planning::ListOrder::never)) break;
+                one = evaluated("step and order", bounds, order.schedule());
+            }
             if (!one) continue;
-            m_improved.push_back({one->step, schedule, bounds});
-            if (!best || one->step < best->step) best = std::move(one);
+            m_improved.push_back({one->step + (one->over(m_problem) > 0 ? overCap : 0), one->schedule, bounds});
+            if (!best || better(*one, *best)) best = std::move(one);
             m_progress.tell("orders", static_cast<std::int64_t>(i + 1), static_cast<std::int64_t>(m_starts.size()));
         }
         return best;
@@ -427,6 +459,17 @@ private:
 };
 
 } // namespace
+
+const PartitionFound::Held& PartitionFound::fullest() const
+{
+    return *std::max_element(ranks.begin(), ranks.end(),
+                             [](const Held& a, const Held& b) { return a.sum() < b.sum(); });
+}
+
+Bytes PartitionFound::over(const PartitionProblem& problem) const
+{
+    return problem.cap > 0 ? std::max<Bytes>(0, fullest().sum() - problem.cap) : 0;
+}
 
 double PartitionAnswer::gap() const
 {
@@ -527,6 +570,7 @@ Result<PartitionProblem> modelLayersOf(std::string_view text)
     out.layers.insert(out.layers.end(), static_cast<std::size_t>(predictions), prediction);
     out.layers.push_back(loss);
     out.link = linkOf(cluster, constants, 2 * cluster.perHost);
+    out.cap = bytes(cluster.memory);
     out.origin = fmt::format("{} on {}, t{} b{}", model.name, cluster.device.title, way.tensor, way.samples);
     if (predictions > 0) out.origin += fmt::format(", {} of multi-token prediction", predictions);
     return out;

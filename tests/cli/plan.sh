@@ -237,5 +237,21 @@ expect_code 3
 expect_err "layers.json: layer 0: kind is embedding, block, mtp or loss, not 'tea'"
 run stagewright plan --partition gpt3-13b
 expect_code 2
+# the memory of ranks: a device's by itself, which stage exceeds it and by how much, a cap that is kept
+run stagewright plan --partition gpt3-13b@h100 -p 4 -m 8 --chunks 1 --budget 0.2 --json
+expect_code 0
+expect_json 80000000000 cap_bytes
+run stagewright plan --partition gpt3-175b@h100 -p 8 -m 8 --chunks 1 --budget 0.2
+expect_code 1
+expect_out 'even does not fit: rank 0 .stage 0. needs [0-9.]+ GiB, [0-9.]+ GiB of state and [0-9.]+ GiB of activations: [0-9.]+ GiB over 74.5 GiB'
+expect_err 'no division that was found fits 74.5 GiB; of the nearest rank [0-9] .stage [0-9]. needs'
+run stagewright plan --partition gpt3-175b@h100 -p 8 -m 8 --chunks 1 --budget 0.2 --memory-limit none --json
+expect_code 0
+expect_json null cap_bytes
+run stagewright plan --partition gpt3-13b@h100 -p 4 -m 8 --budget 0.4 --memory-limit 100GB --json
+expect_code 0
+expect_that 'the last fits' python3 -c 'import json; r = json.load(open("out.txt"))["rows"]; assert r[-1]["fits"] and all(x["state_bytes"] + x["activation_bytes"] <= 100e9 for x in r[-1]["ranks"]) and not all(x["fits"] for x in r), r'
+run stagewright plan --partition gpt3-13b@h100 -p 4 --memory-limit 4,4
+expect_code 2
 run stagewright plan --partition gpt3-13b@h100 --pareto 4
 expect_code 2

@@ -714,6 +714,65 @@ private slots:
         }
     }
 
+    // What fits a cap is found, and is as fast as any division under three schedules that fits, tried one by one.
+    void divisionsKeepToACap()
+    {
+        std::mt19937 random(29);
+        const auto pick = [&](int least, int most) { return std::uniform_int_distribution(least, most)(random); };
+        int fitting = 0, turned = 0;
+        for (int round = 0; round < 40; ++round) {
+            PartitionProblem problem;
+            problem.ranks = pick(2, 3);
+            problem.microbatches = 2 * problem.ranks;
+            problem.chunks = {1};
+            problem.state = 9;
+            Bytes all = 0;
+            for (int layer = pick(4, 6); layer > 0; --layer) {
+                problem.layers.push_back({ModelLayer::Kind::Block, pick(1, 9) * 1000, pick(1, 9) * 1000,
+                                          pick(0, 9) * 1000, pick(1, 9), pick(1, 20), 0});
+                all += 9 * problem.layers.back().weights + problem.layers.back().activation;
+            }
+            const PartitionProblem free = problem;
+            problem.cap = all * pick(90, 250) / 100 / problem.ranks;
+            const auto answer = planPartition(problem, 0.1);
+            QVERIFY(answer.has_value());
+            const auto n = static_cast<int>(problem.layers.size());
+            std::optional<Nanos> best;
+            for (const char* name : {"1f1b", "zb-h1", "zb-h2"}) {
+                const auto schedule = makeSchedule(name, {problem.ranks, problem.microbatches});
+                for (int cut = 1; cut < n; ++cut)
+                    for (int second = problem.ranks == 3 ? cut + 1 : n; second < (problem.ranks == 3 ? n : n + 1);
+                         ++second) {
+                        std::vector<int> bounds{0, cut};
+                        if (problem.ranks == 3) bounds.push_back(second);
+                        bounds.push_back(n);
+                        const CostModel costs = partitionCosts(problem, bounds);
+                        const auto peaks = activationPeaks(*schedule, costs);
+                        bool fits = true;
+                        for (std::size_t rank = 0; rank < peaks.size(); ++rank)
+                            fits = fits && 9 * costs.memory[rank].weight + peaks[rank] <= problem.cap;
+                        if (!fits) continue;
+                        const Nanos step = figuresOf(*schedule, *simulate(*schedule, costs)).makespan;
+                        best = std::min(step, best.value_or(step));
+                    }
+            }
+            const PartitionFound& last = answer->found.back();
+            for (const PartitionFound& one : answer->found) {
+                const CostModel costs = partitionCosts(problem, one.bounds);
+                for (std::size_t rank = 0; rank < one.ranks.size(); ++rank)
+                    QCOMPARE(one.ranks[rank].state, 9 * costs.memory[rank].weight);
+                QVERIFY(one.over(problem) >= last.over(problem));
+                QCOMPARE(one.over(free), Bytes(0));
+            }
+            if (!best) continue;
+            ++fitting;
+            QCOMPARE(last.over(problem), Bytes(0));
+            QVERIFY2(last.step <= *best, qPrintable(QString("round %1").arg(round)));
+            turned += planPartition(free, 0.1)->found.back().over(problem) > 0 ? 1 : 0;
+        }
+        QVERIFY2(fitting > 10 && turned > 2, qPrintable(QString("%1 fit, %2 keep to it").arg(fitting).arg(turned)));
+    }
+
     // The bound of a placement is the least, over all divisions, of the fullest rank's start and work.
     void boundOfRoundsIsExact()
     {

@@ -573,6 +573,93 @@ private slots:
         QVERIFY(text.contains("Computed for gpt3-1.3b") && text.contains("activations"));
     }
 
+    // A layer table in Layers from: its layers and its model count, and it is said what is the table's; what is wrong
+    // in a file is said with its name.
+    void layersOfATableAreTaken()
+    {
+        WindowFixture fixture;
+        const QString table = fixture.dir.filePath("layers.json");
+        QVERIFY(QFile::copy(QStringLiteral(STAGEWRIGHT_SOURCE_DIR "/tests/fuzz/seeds/layers/table.json"), table));
+        MainWindow window;
+        ExploreView* view = shown(window, {1600, 1000});
+        QVERIFY(view != nullptr);
+        view->setPage(ExplorePage::Choose);
+        ChooseView* page = view->ways();
+        page->setField("cluster", QStringLiteral("4@a100"));
+        page->setField("samples", QStringLiteral("16"));
+        QVERIFY(settle(window));
+        const auto said = [page] { return QString::fromStdString(page->answer()->setup()); };
+        QVERIFY(page->answer() != nullptr && !said().contains("Layers:"));
+        const double usual = page->answer()->shown[0].step.sum();
+        page->setField("layers-from", table);
+        QVERIFY(settle(window));
+        QVERIFY2(page->answer() != nullptr, page->time()->plot().nothing.c_str());
+        QCOMPARE(page->answer()->question.layout.model.layers, 4);
+        QCOMPARE(page->answer()->question.layout.model.hidden, 64);
+        QVERIFY2(said().contains("Layers: of " + table + ": 4 layers, embedding and loss"), qPrintable(said()));
+        QVERIFY(page->answer()->shown[0].step.sum() < usual / 10);
+        QVERIFY(page->answer()->simulated[0].has_value());
+        QVERIFY2(page->command().contains("--layers " + table), qPrintable(page->command()));
+        // a model of other sizes has other layers
+        page->setField("sizes", QStringLiteral("gpt3-1.3b"));
+        QVERIFY(settle(window));
+        QVERIFY(page->answer() == nullptr);
+        QVERIFY(page->time()->plot().nothing.find("it has 4 layers of kind block, the model 24") != std::string::npos);
+        page->setField("sizes", {});
+        QVERIFY(settle(window));
+        QVERIFY(page->answer() != nullptr);
+        for (const auto& [text, word] :
+             {std::pair("{\"layers\": []}", "there are no layers"), std::pair("[1]", "it is not a JSON object")}) {
+            QFile file(table);
+            QVERIFY(file.open(QIODevice::WriteOnly | QIODevice::Truncate));
+            file.write(text);
+            file.close();
+            page->setField("layers-from", {});
+            page->setField("layers-from", table);
+            QVERIFY(settle(window));
+            QVERIFY(page->answer() == nullptr);
+            const std::string& nothing = page->time()->plot().nothing;
+            QVERIFY2(nothing.find(word) != std::string::npos, nothing.c_str());
+            QVERIFY2(nothing.find("layers.json") != std::string::npos, nothing.c_str());
+        }
+        page->setField("layers-from", {});
+        QVERIFY(settle(window));
+        QVERIFY(page->answer() != nullptr && page->answer()->question.layout.model.layers != 4);
+    }
+
+    // Cost lines in the topic Uneven ranks: the authors' example, a problem's file, what is wrong in one.
+    void linesOfRanksAreTaken()
+    {
+        WindowFixture fixture;
+        MainWindow window;
+        ExploreView* view = shown(window, {1400, 900});
+        QVERIFY(view != nullptr);
+        view->setPage(ExplorePage::State);
+        StateView* state = view->state();
+        state->setTopic(StateTopic::Mixed);
+        auto* lines = state->findChild<QLineEdit*>(QStringLiteral("lines"));
+        QVERIFY(lines != nullptr && lines->isVisibleTo(view));
+        lines->setText(QStringLiteral("authors"));
+        QVERIFY(settle(window));
+        QCOMPARE(state->mixed()->items(), 12); // four ranks, three divisions
+        QVERIFY2(state->mixed()->textOf(8).contains("13 of 64 samples"), qPrintable(state->mixed()->textOf(8)));
+        QVERIFY(state->mixed()->textOf(9).contains("2 microbatches of 6"));
+        lines->setText(QStringLiteral(STAGEWRIGHT_SOURCE_DIR "/tests/data/planners/cephalo_three.json"));
+        QVERIFY(settle(window));
+        QCOMPARE(state->mixed()->items(), 9);
+        lines->setText(QStringLiteral("nowhere.stagewright#1"));
+        QVERIFY(settle(window));
+        QCOMPARE(state->mixed()->items(), 0);
+        QVERIFY(state->mixed()->plot().nothing.find("nowhere.stagewright") != std::string::npos);
+        lines->clear();
+        state->speedsField()->setText(QStringLiteral("32x3,32x1"));
+        state->memoriesField()->setText(QStringLiteral("60"));
+        state->batchField()->setValue(256);
+        QVERIFY(settle(window));
+        QCOMPARE(state->answer().rows.size(), std::size_t{3 * 64});
+        QVERIFY(state->mixed()->items() < 24);
+    }
+
     // The layers of the shown run: its model is asked for, and it is said what is measured.
     void layersOfTheShownRunAreTaken()
     {

@@ -132,6 +132,12 @@ Result<MeasuredLayers> measuredLayersOf(const Run& run)
     if (whole > 0)
         out.unknown.push_back(
             fmt::format("of {} layers only the full backward was measured: I and W count half of it each", whole));
+    double weights = 0, state = 0;
+    for (const StageMemory& stage : costs.memory) {
+        weights += static_cast<double>(stage.weight);
+        state += static_cast<double>(stage.weight + stage.gradient + stage.optimizer);
+    }
+    if (weights > 0) out.problem.state = state / weights;
     out.problem.link = costs.links.all;
     if (out.problem.link == Link{}) out.unknown.push_back("the run's messages took no time that was measured");
     const auto byStage = wholesOf(configured(run, "stage_layers")).value_or(std::vector<int>());

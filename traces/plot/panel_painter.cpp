@@ -354,6 +354,7 @@ private:
             box.right = std::max(box.right, box.left + 2);
             const PlotInk ink = point.ink.value_or(inkOf(m_plot, i));
             const bool hollow = one.shape == PlotShape::Ring;
+            if (one.mark == PlotMark::Boxes && !hollow && box.width() > 4) box.right -= 1; // apart from the next
             if (hollow)
                 outline(m_canvas, box, {ink, 1.5});
             else if (one.hatched)

@@ -24,6 +24,7 @@
 #include "schedules/text/cost_json.h"
 #include "schedules/text/csv.h"
 #include "schedules/text/draw_text.h"
+#include "schedules/text/link_text.h"
 #include "schedules/timeline/timeline_of.h"
 #include "traces/fit/measured_layers.h"
 #include "traces/format/atomic_file.h"
@@ -368,10 +369,44 @@ std::string measuredText(const MeasuredLayers& measured)
     return out;
 }
 
+// A rank's memory instead of the device's.
+Result<void> capPartition(PartitionProblem& problem, const std::vector<std::string>& limits)
+{
+    if (limits.empty()) return {};
+    if (limits.size() > 1)
+        return fail(ErrorCode::Usage, "--memory-limit: --partition takes one memory for all ranks", "give one");
+    if (limits.front() == "none") {
+        problem.cap = 0;
+        return {};
+    }
+    auto cap = parseBytes(limits.front());
+    if (!cap) return tl::unexpected(std::move(cap.error()).with("--memory-limit"));
+    if (*cap <= 0) return fail(ErrorCode::Usage, "--memory-limit: it is 0", "give a size such as 64GB, or none");
+    problem.cap = *cap;
+    return {};
+}
+
+// The ranks of a division that exceed the cap, with their stages and by how much.
+std::vector<std::string> overCapOf(const PartitionProblem& problem, const PartitionFound& found)
+{
+    std::vector<std::string> out;
+    for (int rank = 0; rank < problem.ranks; ++rank) {
+        const auto& held = found.ranks[static_cast<std::size_t>(rank)];
+        if (problem.cap <= 0 || held.sum() <= problem.cap) continue;
+        std::vector<std::string> stages;
+        for (int stage = 0; stage < found.schedule.stages; ++stage)
+            if (found.schedule.placement.rankOf(stage, 0) == rank) stages.push_back(std::to_string(stage));
+        out.push_back(fmt::format("rank {} ({} {}) needs {}, {} of state and {} of activations: {} over {}", rank,
+                                  stages.size() == 1 ? "stage" : "stages", fmt::join(stages, ", "),
+                                  formatBytes(held.sum()), formatBytes(held.state), formatBytes(held.activations),
+                                  formatBytes(held.sum() - problem.cap), formatBytes(problem.cap)));
+    }
+    return out;
+}
+
 Result<int> runPartition(const PlanChoice& options, Session& session)
 {
-    if (options.points > 0 || !options.memoryLimits.empty())
-        return fail(ErrorCode::Usage, "--partition can't be combined with --pareto or --memory-limit", "omit them");
+    if (options.points > 0) return fail(ErrorCode::Usage, "--partition can't be combined with --pareto", "omit it");
     PartitionProblem problem;
     std::optional<MeasuredLayers> measured;
     if (options.partition.find(".stagewright") != std::string::npos) {
@@ -390,6 +425,7 @@ Result<int> runPartition(const PlanChoice& options, Session& session)
         if (!read) return tl::unexpected(std::move(read.error()).with("--partition"));
         problem = std::move(*read);
     }
+    STAGEWRIGHT_CHECK(capPartition(problem, options.memoryLimits));
     problem.ranks = options.ranks;
     problem.microbatches = options.microbatches;
     if (options.chunksGiven) problem.chunks = {options.chunks};
@@ -402,10 +438,12 @@ Result<int> runPartition(const PlanChoice& options, Session& session)
                  {"chunks", right},
                  {"longest stage", right},
                  {"step", right},
-                 {"weights", right},
+                 {"state", right},
                  {"activations", right},
+                 {"of the cap", right},
                  {"layers by stage"}});
     Json rows = Json::array();
+    std::string exceeding;
     const PartitionFound& first = answer->found.front();
     const PartitionFound& best = answer->found.back();
     for (const PartitionFound& one : answer->found) {
@@ -415,16 +453,35 @@ Result<int> runPartition(const PlanChoice& options, Session& session)
             stages += (stages.empty() ? "" : " ") + contentOf(problem, one.bounds[k], one.bounds[k + 1]);
             counts.push_back(one.bounds[k + 1] - one.bounds[k]);
         }
+        const PartitionFound::Held& fullest = one.fullest();
+        const auto over = overCapOf(problem, one);
         table.add({one.method, one.schedule.name, std::to_string(one.chunks()), formatDuration(one.longest),
-                   formatDuration(one.step), formatBytes(one.weights), formatBytes(one.peak), stages},
-                  &one == &best ? Tint::Bold : Tint::None);
+                   formatDuration(one.step), formatBytes(fullest.state), formatBytes(fullest.activations),
+                   problem.cap > 0
+                       ? formatPercent(static_cast<double>(fullest.sum()) / static_cast<double>(problem.cap))
+                       : "no cap",
+                   stages},
+                  !over.empty()   ? Tint::Bad
+                  : &one == &best ? Tint::Bold
+                                  : Tint::None);
+        if (!over.empty())
+            exceeding += fmt::format(
+                "{} does not fit: {}{}\n", one.method, over.front(),
+                over.size() > 1 ? fmt::format("; {} more, too", plural(static_cast<int>(over.size()) - 1, "rank"))
+                                : "");
+        Json held = Json::array();
+        for (const auto& rank : one.ranks)
+            held.push_back({{"state_bytes", rank.state}, {"activation_bytes", rank.activations}});
         rows.push_back({{"method", one.method},
                         {"schedule", one.schedule.name},
                         {"chunks", one.chunks()},
                         {"longest_stage_ns", one.longest},
                         {"step_ns", one.step},
-                        {"weight_bytes", one.weights},
-                        {"activation_bytes", one.peak},
+                        {"state_bytes", fullest.state},
+                        {"activation_bytes", fullest.activations},
+                        {"fits", over.empty()},
+                        {"over", over},
+                        {"ranks", std::move(held)},
                         {"layers", counts},
                         {"megatron", textOrNull(megatronOf(problem, one))}});
     }
@@ -433,16 +490,20 @@ Result<int> runPartition(const PlanChoice& options, Session& session)
                         {"rows", std::move(rows)},
                         {"bound_ns", answer->bound},
                         {"gap", answer->gap()},
+                        {"cap_bytes", problem.cap > 0 ? Json(problem.cap) : Json(nullptr)},
                         {"measured", measuredJson(measured)},
                         {"interrupted", answer->interrupted}});
     session.out(fmt::format("{} on {}, {}\n", problem.origin, plural(problem.ranks, "rank"),
                             plural(problem.microbatches, "microbatch")));
     if (measured) session.out(measuredText(*measured));
     session.out(table.text(session.colourOut()));
-    session.out(fmt::format("\n{:.2f} times as fast as even; no division and order is shorter than {}: at most {} away "
-                            "from the best\n",
-                            static_cast<double>(first.step) / static_cast<double>(best.step),
-                            formatDuration(answer->bound), formatPercent(answer->gap())));
+    if (!exceeding.empty()) session.out("\n" + exceeding);
+    session.out(
+        fmt::format("\n{:.2f} times as fast as even{}; no division and order is shorter than {}: at most {} away "
+                    "from the best\n",
+                    static_cast<double>(first.step) / static_cast<double>(best.step),
+                    first.over(problem) > 0 ? ", which does not fit" : "", formatDuration(answer->bound),
+                    formatPercent(answer->gap())));
     if (const auto text = megatronOf(problem, best); !text.empty())
         session.out(fmt::format("Megatron-LM: --pipeline-model-parallel-layout '{}'\n", text));
     else
@@ -461,7 +522,12 @@ Result<int> runPartition(const PlanChoice& options, Session& session)
             session.note(fmt::format("train it: stagewright record -s {} --model … --stage-layers {}", order,
                                      fmt::join(blocksOf(problem, best.bounds), ",")));
     }
-    return answer->interrupted ? ExitInterrupted : ExitDone;
+    if (answer->interrupted) return ExitInterrupted;
+    const auto over = overCapOf(problem, best);
+    if (over.empty()) return ExitDone;
+    session.unmet(
+        fmt::format("no division that was found fits {}; of the nearest {}", formatBytes(problem.cap), over.front()));
+    return ExitDoesNotHold;
 }
 
 Result<int> runPlan(const PlanChoice& options, Session& session)
@@ -538,8 +604,10 @@ Command command_plan()
                 .check(wholeNumber(1, 2))
                 .given(options->chunksGiven);
             addSetupOptions(verb, options->setup, SetupPlan);
-            verb.value("--memory-limit", &options->memoryLimits,
-                       "Activations a rank may hold; one limit, or one for each rank [none]")
+            verb.value(
+                    "--memory-limit", &options->memoryLimits,
+                    "Activations a rank may hold; one limit, or one for each rank [none]. With --partition: the memory "
+                    "of a rank, state and activations, such as 64GB, or none [the device's]")
                 .form("X|SIZE[,…]")
                 .commas()
                 .each();
