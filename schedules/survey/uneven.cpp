@@ -28,6 +28,12 @@ namespace {
 constexpr int wholeState = 1'000'000; // shares are millionths
 constexpr double mostSpeedOf = 1000;
 constexpr double perMs = 1e6, perGB = 1e9; // ns, bytes: the units of lines
+// ns or bytes of a number of lines, which may be any.
+std::int64_t wholeFrom(double value, double unit)
+{
+    constexpr double most = 1e18;
+    return std::llround(std::clamp(value * unit, -most, most));
+}
 
 // Layer by layer over so many microbatches, a stage for each layer.
 Result<Schedule> layerWise(int layers, int microbatches, bool recompute)
@@ -255,7 +261,7 @@ private:
 MixedDivision byLines(const UnevenProblem& problem, const UnevenPlan& plan)
 {
     MixedDivision out;
-    out.step = std::llround(plan.time * perMs);
+    out.step = wholeFrom(plan.time, perMs);
     for (std::size_t i = 0; i < plan.picks.size(); ++i) {
         const UnevenDevice& device = problem.devices[i];
         const double beside = unevenMemory(device, plan.picks[i]);
@@ -263,9 +269,9 @@ MixedDivision byLines(const UnevenProblem& problem, const UnevenPlan& plan)
         rank.pick = plan.picks[i];
         rank.share = plan.shares[i];
         rank.limit = problem.state > 0 ? (device.cap - beside) / problem.state : 1;
-        rank.compute = std::llround(unevenTime(problem, device, rank.pick) * perMs);
-        rank.peak = std::llround((beside + rank.share * problem.state) * perGB);
-        rank.memory = std::llround(device.cap * perGB);
+        rank.compute = wholeFrom(unevenTime(problem, device, rank.pick), perMs);
+        rank.peak = wholeFrom(beside + rank.share * problem.state, perGB);
+        rank.memory = wholeFrom(device.cap, perGB);
         out.ranks.push_back(rank);
     }
     return out;
@@ -274,7 +280,7 @@ MixedDivision byLines(const UnevenProblem& problem, const UnevenPlan& plan)
 // Why no division fits: a rank that has no room for one sample, or all of them together.
 std::string whyNothingFits(const UnevenProblem& problem, const UnevenAnswer& answer)
 {
-    const auto size = [](double gb) { return formatBytes(std::llround(gb * perGB)); };
+    const auto size = [](double gb) { return formatBytes(wholeFrom(gb, perGB)); };
     double memory = 0, others = 0;
     for (std::size_t i = 0; i < problem.devices.size(); ++i) {
         const UnevenDevice& device = problem.devices[i];
@@ -365,7 +371,7 @@ std::string MixedQuestion::setup() const
         return fmt::format("Computed from cost lines of {}: {}, {} a step, {} of state.",
                            lines == "authors" ? "Cephalo's authors (GPT 2.7B, one layer)" : lines,
                            counted(static_cast<long long>(ranks()), "rank"), counted(samples(), "sample"),
-                           formatBytes(std::llround(problem->state * perGB)));
+                           formatBytes(wholeFrom(problem->state, perGB)));
     return fmt::format("Simulated: {}, speeds in multiples of {}, {} samples a step, {} to launch a pass of a layer.",
                        model, device, batch, launch > 0 ? formatDuration(launch) : std::string("nothing"));
 }

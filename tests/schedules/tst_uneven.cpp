@@ -184,6 +184,18 @@ private slots:
         QCOMPARE(wrong(R"({"program": "jigsaw", "input": {}})"),
                  std::string("lines: it is a problem of jigsaw, not of cephalo"));
         QVERIFY(wrong("nowhere.json").starts_with("lines: "));
+        // numbers of any size end in words, too
+        const auto large = MixedQuestion::of(
+            SurveyQuestion::read(
+                **findSurvey("uneven"),
+                {{"lines",
+                  R"({"program": "cephalo", "input": {"batch": 4096, "state": 1e15, "gap": 1e15, "gpus": [{"f1": 1e15, "f0": 1e15, "b1": 1e15, "b0": 1e15, "a1": 1e15, "a0": 1e15, "kept": 1e15, "cap": 1e15}]}})"}})
+                .value());
+        QVERIFY(large.has_value());
+        const MixedAnswer most = mixedSurvey(*large);
+        QVERIFY(most.divisions[decoupled].error.find("no division fits") == 0);
+        QVERIFY(most.divisions[even].step > 0 && most.divisions[even].ranks[0].peak > 0);
+        QVERIFY(!unevenTable(most, *large).sentence.empty() && !unevenPlot(most, *large).items.empty());
         // runs are read elsewhere
         const auto runs =
             MixedQuestion::of(SurveyQuestion::read(**findSurvey("uneven"), {{"lines", "a.stagewright#1"}}).value());
