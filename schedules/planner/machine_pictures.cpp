@@ -302,6 +302,9 @@ PlannerPicture pictureOf(const UnevenProblem& problem, const UnevenAnswer& answe
     }
     memory.across.names = times.across.names = samples.across.names;
     samples.series = {barSeries("", {PlotHue::Forward}, taken)};
+    for (std::size_t i = 0; i < taken.size(); ++i)
+        samples.series[0].points[i].name =
+            fmt::format("{}×{}", answer.best->picks[i].count, answer.best->picks[i].samples);
     times.series = {barSeries("", {PlotHue::Backward}, took)};
     times.rules.push_back({answer.best->time, false, "slowest"});
     memory.series = {barSeries("state", {PlotHue::Optimizer}, shares),
