@@ -36,10 +36,11 @@ struct Error {
     std::string message; // innermost cause, as above
     std::string remedy;  // what to do next; may be empty
 
-    // Adds context in front on the way up: "file x.csv: rank 2, …".
+    // Adds context in front on the way up: "file x.csv: rank 2, …". Once: "x.csv can't be opened" says it itself.
     Error with(const std::string& context) &&
     {
-        message = context + ": " + message;
+        if (!message.starts_with(context + ' ') && !message.starts_with(context + ':'))
+            message = context + ": " + message;
         return std::move(*this);
     }
 };

@@ -291,3 +291,8 @@ read -ra training <<<"$(json train)"
 expect_that 'layers, stages and recomputation are in it' grep -q -- '--recompute 1 --recompute-layers 1-2 --stage-layers 1,3 --microbatch-size 1' out.txt
 run "${training[@]}" --steps 2 -o own.stagewright
 expect_code 0
+
+# a file that isn't there is named once
+run stagewright choose --calibrate no.csv
+expect_code 3
+expect_err "^stagewright: no\.csv can't be opened"
