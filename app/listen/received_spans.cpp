@@ -24,7 +24,7 @@ namespace stagewright {
 namespace fs = std::filesystem;
 
 ReceivedSpans::ReceivedSpans(std::string runFile, std::uint64_t most)
-    : m_runFile(std::move(runFile)),
+    : m_runFile(std::move(runFile)), m_lock(m_runFile),
       m_most(most), m_journals{{m_runFile + ".received.otlp", false}, {m_runFile + ".received.jsonl", true}}
 {
 }
@@ -50,6 +50,7 @@ Result<std::unique_ptr<ReceivedSpans>> ReceivedSpans::open(std::string runFile, 
                     fmt::format("{} exists already, and spans go to a file of their own", out->m_runFile),
                     "choose another name with -o, or remove it");
     STAGEWRIGHT_CHECK(mayAddRuns(out->m_runFile));
+    STAGEWRIGHT_CHECK(out->m_lock.acquire());
     if (left) {
         STAGEWRIGHT_TRY(const auto before, out->readJournals({}));
         out->m_spans = before.kept();
@@ -152,7 +153,7 @@ Result<std::vector<ImportedRun>> ReceivedSpans::write(const ImportOptions& optio
             run.info.createdUnixMs = std::chrono::duration_cast<std::chrono::milliseconds>(
                                          std::chrono::system_clock::now().time_since_epoch())
                                          .count();
-        run.info.state = complete ? RunState::Complete : RunState::Interrupted;
+        run.info.state = complete ? RunState::Complete : RunState::Receiving;
         stored.push_back(&run);
     }
     const std::string next = m_runFile + ".new";

@@ -14,6 +14,7 @@
 #include "traces/foreign/import_options.h"
 #include "traces/import/assemble.h"
 #include "traces/import/otlp/otlp_spans.h"
+#include "traces/store/recording_lock.h"
 
 namespace stagewright {
 
@@ -45,6 +46,7 @@ private:
     Result<OtlpSpans> readJournals(const Progress& progress);
 
     std::string m_runFile;
+    RecordingLock m_lock; // held while spans come: what readers of the file ask
     std::uint64_t m_most;
     Journal m_journals[2];
     mutable std::mutex m_mutex; // of the following and the journals' ends

@@ -154,6 +154,9 @@ public:
     const std::shared_ptr<const Schedule>& schedule() const { return m_schedule; } // the one it realises, may be null
     // By replica of the schedule: samples of its microbatches against each other's; empty: all alike, or not known.
     std::span<const double> sizes() const { return m_sizes; }
+    // "only 1 of the pipeline's 4 ranks is in the run": what its idle time waited for, its bubbles and the critical path
+    // of the job are unknown then. "": all are here, or it is not known.
+    const std::string& missingRanks() const { return m_missingRanks; }
 
 private:
     friend class TimelineBuilder;
@@ -184,6 +187,7 @@ private:
     std::vector<std::string> m_labels{std::string()}; // a text once for each shape
     std::shared_ptr<const Schedule> m_schedule;
     std::vector<double> m_sizes;
+    std::string m_missingRanks;
     std::vector<std::string> m_shapes; // by label, up to the last that has one
 };
 
@@ -204,6 +208,7 @@ public:
     void addSample(int counter, Nanos time, double value);
     void setUnits(Nanos timeUnit, Bytes memoryUnit);
     void setSchedule(std::shared_ptr<const Schedule> schedule, std::vector<double> sizes = {});
+    void setMissingRanks(std::string why);
     // every span, edge, memory event and counter of another timeline (same ranks), times kept
     void append(const Timeline& other);
     void reserve(std::size_t spans);

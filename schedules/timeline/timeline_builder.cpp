@@ -140,9 +140,12 @@ void TimelineBuilder::setSchedule(std::shared_ptr<const Schedule> schedule, std:
     m_pending->timeline.m_schedule = std::move(schedule);
 }
 
+void TimelineBuilder::setMissingRanks(std::string why) { m_pending->timeline.m_missingRanks = std::move(why); }
+
 void TimelineBuilder::append(const Timeline& other)
 {
     auto& pending = *m_pending;
+    if (pending.timeline.m_missingRanks.empty()) pending.timeline.m_missingRanks = other.m_missingRanks;
     const auto base = static_cast<SpanId>(pending.spans.size());
     std::vector<std::uint32_t> labels;
     for (std::size_t i = 0; i < other.m_labels.size(); ++i)

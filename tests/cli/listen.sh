@@ -116,14 +116,22 @@ for _ in $(seq 60); do
     [ -s killed.stagewright ] && break
     sleep 0.1
 done
+run stagewright runs killed.stagewright --json
+expect_same "$(json runs 0 state)" receiving
+run stagewright listen --otlp 127.0.0.1:0 -o killed.stagewright --for 0.2
+expect_code 4
+expect_err 'another program is recording into it'
 ended KILL
 run stagewright runs killed.stagewright --json
 expect_code 0
+expect_same "$(json runs 0 state)" interrupted
 expect_file killed.stagewright.received.jsonl
 run stagewright listen --otlp 127.0.0.1:0 -o killed.stagewright --for 0.5
 expect_code 0
 expect_err 'goes on behind [0-9]+ spans'
 expect_report "killed.stagewright"
+run stagewright runs killed.stagewright --json
+expect_same "$(json runs 0 state)" complete
 expect_no_file killed.stagewright.received.jsonl
 
 # it ends by itself, full stores reject, and mistakes are said

@@ -125,10 +125,31 @@ if command -v node >/dev/null && [ -d "$modules/@modelcontextprotocol/sdk" ]; th
     mkdir -p asks
     ln -sfn "$modules" asks/node_modules
     cp "$SOURCE/mcp_client.mjs" asks/
-    run node asks/mcp_client.mjs "$STAGEWRIGHT" "$PWD" "$SOURCE/mcp_questions.txt"
+    run node asks/mcp_client.mjs "$STAGEWRIGHT" "$PWD" "$SOURCE/mcp_questions.txt" 40
     expect_code 0
     expect_out '^asked [0-9]+ questions'
     echo "$out" | tail -1
+    # and over recorded jobs of others
+    shared=${STAGEWRIGHT_SHARED:-$SOURCE/../../../shared}/fixtures
+    if [ -d "$shared/kineto" ]; then
+        mkdir shared
+        quietly import "$shared/kineto/dlrm_8rank" -o shared/dlrm.stagewright
+        for order in 1F1B GPipe Interleaved1F1B; do
+            quietly import "$shared/kineto/torch26_gloo_pp4/${order}_rank"{0,1,2,3}.json.gz -o "shared/$order.stagewright"
+        done
+        quietly import "$shared/kineto/torch26_gloo_pp4/1F1B_rank1.json.gz" -o shared/alone.stagewright
+        for name in mfu_2gpu_before mfu_2gpu_after mock; do
+            quietly import "$shared/nsys_sqlite/$name.sqlite" -o "shared/$name.stagewright"
+        done
+        quietly import "$shared/torch_csv/upstream/pytorch_dualpipev_4rank_10mb.csv" -o shared/dualpipev.stagewright
+        quietly import "$shared/torch_csv/upstream/torchtitan_custom_schedule.csv" -o shared/torchtitan.stagewright
+        run node asks/mcp_client.mjs "$STAGEWRIGHT" "$PWD/shared" "$SOURCE/mcp_shared_questions.txt" 25
+        expect_code 0
+        expect_out '^asked [0-9]+ questions'
+        echo "$out" | tail -1
+    else
+        echo "no questions on recorded jobs of others: the shared traces are not here"
+    fi
     inspector=$modules/.bin/mcp-inspector
     if [ -x "$inspector" ]; then
         run "$inspector" --cli "$STAGEWRIGHT" mcp --method tools/list

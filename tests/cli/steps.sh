@@ -40,7 +40,7 @@ run stagewright export r.stagewright --format spans -o r.csv
 run head -1 r.csv
 expect_out '^step,rank,.*,name,step_number'
 run sed -n 2p r.csv
-expect_out '^0,.*,1.?$'
+expect_out '^0,.*,1,,.?$'
 run stagewright export r.stagewright --format chrome -o r.json
 expect_that 'chrome events name both' grep -q '"args":{"step":0,"step_number":1,' r.json
 run stagewright import r.json -o again.stagewright

@@ -1,5 +1,5 @@
 // JSON traces of any bytes: read and made runs of, they may be refused, never crash or hang; the same is read of them
-// whatever the windows and batches; as a memory snapshot they are read or refused, too, and rules drafted from their
+// whatever the windows and batches; as a memory snapshot or timeline they are read or refused, too, and rules drafted from their
 // names can be read; a run's schedule is valid, and its timeline comes back from what is made of it. The bytes serve as
 // a file of rules too.
 #include <cstdint>
@@ -14,6 +14,7 @@
 #include "traces/import/assemble.h"
 #include "traces/import/kineto/kineto_json.h"
 #include "traces/import/memory/memory_snapshot.h"
+#include "traces/import/memory/memory_timeline.h"
 
 using namespace stagewright;
 
@@ -28,6 +29,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (auto snapshot = readMemorySnapshot(*snapshotSource, "fuzz_rank0.json", {}); !snapshot)
         require(!snapshot.error().message.empty());
     else if (const auto made = assemble(std::move(snapshot->ranks), "snapshot", options); !made)
+        require(!made.error().message.empty());
+    const auto sizesSource = byteSourceOf(std::string(text));
+    if (auto sizes = readMemoryTimeline(*sizesSource, "fuzz_rank0.json", {}); !sizes)
+        require(!sizes.error().message.empty());
+    else if (const auto made = assemble(std::move(sizes->ranks), "sizes", options); !made)
         require(!made.error().message.empty());
     const auto source = byteSourceOf(std::string(text));
     auto file = readJsonTrace(*source, "fuzz_rank0.json", options, {});

@@ -1,12 +1,14 @@
-// Memory of imported traces: what the allocator's events are, and snapshots of PyTorch.
+// Memory of imported traces: what the allocator's events are, snapshots and memory timelines of PyTorch.
 #include <QtTest/QtTest>
 
+#include <algorithm>
 #include <fstream>
 #include <random>
 
 #include "tests/traces/import_rig.h"
 #include "traces/analysis/memory.h"
 #include "traces/import/memory/memory_snapshot.h"
+#include "traces/import/memory/memory_timeline.h"
 
 using namespace stagewright;
 using namespace stagewright::import_rig;
@@ -48,6 +50,28 @@ Result<ForeignFile> readSnapshotText(std::string text)
 {
     const auto source = byteSourceOf(std::move(text));
     return readMemorySnapshot(*source, "snapshot.json", {});
+}
+
+Result<ForeignFile> readTimelineText(std::string text)
+{
+    const auto source = byteSourceOf(std::move(text));
+    return readMemoryTimeline(*source, "timeline.json", {});
+}
+
+// Times in µs and bytes by category: weights, optimizer, inputs, temporary, activations, gradients, autograd, unknown.
+std::string sizesText()
+{
+    return "[[1759300000000000,1759300000000000,1759300000000010,1759300000000020,1759300000000035],"
+           "[[0,4096,2048,0,0,0,0,0,0],[0,4096,2048,128,0,0,0,0,0],[0,4096,2048,128,64,1024,0,0,0],"
+           "[0,4096,2048,128,0,1024,512,16,8],[0,4096,2048,128,0,0,512,16,0]]]";
+}
+// The same as changes at times in ns.
+std::string changesText()
+{
+    const std::string t = "17593000000000";
+    return "[[-1,1,4096,0],[-1,1,2048,1],[" + t + "00000,2,128,2],[" + t + "10000,2,64,3],[" + t + "10000,2,1024,4],[" +
+           t + "20000,4,-64,3],[" + t + "20000,3,512,5],[" + t + "20000,2,16,6],[" + t + "20000,2,8,7],[" + t +
+           "35000,4,-1024,4],[" + t + "35000,4,-8,7]]";
 }
 
 // Two devices have a trace, the second an empty one. 1,000 B stay in use from before; the forward's 300 B live until
@@ -186,6 +210,88 @@ private slots:
         QVERIFY(!file.error().remedy.empty());
     }
 
+    // Both forms hold the same memory by category; what has no category here is workspace, with a counter of its own.
+    void timelines_data()
+    {
+        QTest::addColumn<QString>("text");
+        QTest::newRow("sizes at times") << QString::fromStdString(sizesText());
+        QTest::newRow("changes") << QString::fromStdString(changesText());
+    }
+    void timelines()
+    {
+        QFETCH(QString, text);
+        QTemporaryDir folder;
+        const std::string path = folder.filePath("memory_rank2.json").toStdString();
+        std::ofstream(path) << text.toStdString();
+        const ImportResult result = imported({path});
+        QCOMPARE(result.runs.size(), std::size_t{1});
+        const ImportedRun& one = result.runs[0];
+        QCOMPARE(one.format, std::string("memory-timeline"));
+        QCOMPARE(one.damaged, std::int64_t{0});
+        QVERIFY(notesSay(one, "by which op, stage and microbatch it is held is unknown"));
+        QVERIFY(notesSay(one, "counted as workspace: inputs (at most 128 B), autograd detail (at most 16 B), memory of "
+                              "unknown category (at most 8 B)"));
+        const Timeline& timeline = *one.run.timeline;
+        QCOMPARE(timeline.end() - timeline.begin(), Nanos{35'000});
+        const Peaks peaks = peaksIn(timeline, timeline.begin(), timeline.end() + 1);
+        QCOMPARE(at(peaks, MemoryCategory::Weights), Bytes{4096});
+        QCOMPARE(at(peaks, MemoryCategory::Optimizer), Bytes{2048});
+        QCOMPARE(at(peaks, MemoryCategory::Activations), Bytes{1024});
+        QCOMPARE(at(peaks, MemoryCategory::Gradients), Bytes{512});
+        QCOMPARE(at(peaks, MemoryCategory::Workspace), Bytes{128 + 64});
+        QCOMPARE(timeline.counters().size(), std::size_t{3});
+        for (const MemoryEvent& event : timeline.memory()) QCOMPARE(event.microbatch, -1);
+        const auto finding = [](const char* what) {
+            return [what](const Counter& counter) { return counter.name.find(what) != std::string::npos; };
+        };
+        const auto inputs = std::ranges::find_if(timeline.counters(), finding("inputs"));
+        QVERIFY(inputs != timeline.counters().end());
+        QCOMPARE(inputs->samples.back().value, 128.0);
+    }
+
+    void damagedTimelines_data()
+    {
+        QTest::addColumn<QString>("text");
+        QTest::addColumn<QString>("says"); // "": it is read
+        QTest::addColumn<int>("damaged");
+        QTest::newRow("a row of texts") << "[[1,2,10,0],[2,\"a\",10,0],[3,2,10,0]]"
+                                        << "" << 1;
+        QTest::newRow("a category that is not") << "[[1,2,10,0],[2,2,10,9]]"
+                                                << "" << 1;
+        QTest::newRow("one change") << "[[1,2,10,0]]"
+                                    << "" << 0;
+        QTest::newRow("a time that is null") << "[[5,null,7],[[0,1,0,0,0,0,0,0,0],[0,2,0,0,0,0,0,0,0],"
+                                                "[0,3,0,0,0,0,0,0,0]]]"
+                                             << "" << 1;
+        QTest::newRow("cut off") << "[[5,6],[[0,1,0,0,0,0,0,0,0],[0,2,"
+                                 << "" << 1;
+        QTest::newRow("cut off in its times") << "[[5,6,7,8,9"
+                                              << "damaged at byte" << 0;
+        QTest::newRow("of another device") << "[[],[]]"
+                                           << "no change of memory" << 0;
+        QTest::newRow("other numbers") << "[[1,2],[3,4]]"
+                                       << "not those of PyTorch's memory timeline" << 0;
+        QTest::newRow("points") << "[[[1,2],[3,4]]]"
+                                << "not those of PyTorch's memory timeline" << 0;
+        QTest::newRow("objects") << "[[1,2,10,0],{\"a\":1}]"
+                                 << "not those of PyTorch's memory timeline" << 0;
+    }
+    void damagedTimelines()
+    {
+        QFETCH(QString, text);
+        QFETCH(QString, says);
+        QFETCH(int, damaged);
+        const auto file = readTimelineText(text.toStdString());
+        if (says.isEmpty()) {
+            QVERIFY2(file, file ? "" : file.error().message.c_str());
+            QCOMPARE(file->ranks[0].damaged, std::int64_t{damaged});
+            return;
+        }
+        QVERIFY(!file);
+        QVERIFY2(QString::fromStdString(file.error().message).contains(says), file.error().message.c_str());
+        QVERIFY(!file.error().remedy.empty());
+    }
+
     // Refused with the line that converts it, never loaded.
     void pickles()
     {
@@ -205,9 +311,17 @@ private slots:
     }
 
     // Any bytes: read or refused with a reason.
-    void mutatedSnapshots()
+    void mutations_data()
     {
-        const std::string text = snapshotText();
+        QTest::addColumn<QString>("of");
+        QTest::newRow("snapshot") << QString::fromStdString(snapshotText());
+        QTest::newRow("sizes at times") << QString::fromStdString(sizesText());
+        QTest::newRow("changes") << QString::fromStdString(changesText());
+    }
+    void mutations()
+    {
+        QFETCH(QString, of);
+        const std::string text = of.toStdString();
         std::mt19937 random(11);
         const int rounds = qEnvironmentVariableIntValue("STAGEWRIGHT_MUTATIONS") > 0
                                ? qEnvironmentVariableIntValue("STAGEWRIGHT_MUTATIONS")
@@ -228,7 +342,7 @@ private slots:
                 }
                 if (changed.empty()) changed = "{";
             }
-            auto file = readSnapshotText(changed);
+            auto file = text.starts_with('{') ? readSnapshotText(changed) : readTimelineText(changed);
             if (!file) {
                 QVERIFY(!file.error().message.empty());
                 continue;

@@ -2,7 +2,9 @@
 // absent.
 #include <QtTest/QtTest>
 
+#include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <limits>
 #include <map>
 #include <set>
@@ -17,7 +19,9 @@
 #include "traces/import/nsight/nccl_calls.h"
 #include "traces/import/nsight/nvtx_payload.h"
 #include "traces/report/table_document.h"
+#include "traces/store/add_runs.h"
 #include "traces/store/database.h"
+#include "traces/store/run_file.h"
 
 using namespace stagewright;
 using namespace stagewright::import_rig;
@@ -83,6 +87,110 @@ private slots:
         QVERIFY(one.run.schedule);
         QCOMPARE(one.run.timeline->spansOf(*one.run.timeline->trackOf(0, Lane::Compute))[0].duration(), Nanos{200});
         QVERIFY(one.run.timeline->hasMemory());
+    }
+
+    // JSON lines hold the same as tables: kernels with their launches, copies, ranges, texts by number or by id.
+    void jsonLines_data()
+    {
+        QTest::addColumn<QString>("texts");
+        QTest::newRow("one list") << "{'data':['cudaLaunchKernel','','gemm','PP:0F0']}\n";
+        QTest::newRow("a line each") << "{'type':'String','id':'0','value':'cudaLaunchKernel'}\n"
+                                        "{'type':'String','id':'2','value':'gemm'}\n"
+                                        "{'type':'String','id':'3','value':'PP:0F0'}\n";
+    }
+    void jsonLines()
+    {
+        QFETCH(QString, texts);
+        const std::string thread = "'globalTid':'" + std::to_string(process) + "'";
+        std::string text;
+        for (int i = 0; i < 3; ++i) {
+            const auto at = [i](int ns) { return "'" + std::to_string(100 * i + ns) + "'"; };
+            const std::string number = std::to_string(i + 1);
+            text += "{'Type':79,'CudaEvent':{'startNs':" + at(1000) + ",'endNs':" + at(1060) +
+                    ",'deviceId':'0','streamId':'7','correlationId':" + number + ",'globalPid':'" +
+                    std::to_string(process) + "','eventClass':3,'kernel':{'shortName':'2'}}}\n" +
+                    "{'Type':48,'TraceProcessEvent':{'startNs':" + at(980) + ",'endNs':" + at(990) +
+                    ",'correlationId':" + number + ",'name':'0'," + thread + "}}\n";
+        }
+        text += "{'Type':80,'CudaEvent':{'startNs':'1400','endNs':'1450','deviceId':'0','streamId':'7','correlationId':"
+                "9,'globalPid':'" +
+                std::to_string(process) + "','memcpy':{'copyKind':1,'sizebytes':'4096'}}}\n" +
+                "{'Type':59,'NvtxEvent':{'Timestamp':'950','EndTimestamp':'1300','TextId':'3','GlobalTid':'" +
+                std::to_string(process) + "'}}\n{'Type':31,'CompositeEvent':{}}\nnot JSON\n";
+        QTemporaryDir folder;
+        const std::string path = folder.filePath("report.json").toStdString();
+        std::ofstream(path) << quoted(text + texts.toStdString());
+        const ImportResult result = imported({path});
+        QCOMPARE(result.runs.size(), std::size_t{1});
+        const ImportedRun& one = result.runs[0];
+        const Timeline& timeline = *one.run.timeline;
+        QCOMPARE(one.kernels, std::int64_t{4});
+        QCOMPARE(one.ops, std::int64_t{1});
+        QCOMPARE(one.kernelsUnderOps, std::int64_t{3});
+        QCOMPARE(one.damaged, std::int64_t{1});
+        QCOMPARE(timeline.spansOf(*timeline.trackOf(0, Lane::Compute))[0].duration(), Nanos{260});
+        QCOMPARE(timeline.nameOf(timeline.spansOf(*timeline.trackOf(0, Lane::Kernel))[0]), std::string("gemm"));
+        QCOMPARE(countEdges(timeline, EdgeKind::Launch), std::size_t{3});
+        QCOMPARE(countLane(timeline, Lane::Copy), std::size_t{1});
+        QVERIFY(std::ranges::find(one.leftOut, std::pair(std::string("other events of Nsight Systems"),
+                                                         std::int64_t{1})) != one.leftOut.end());
+    }
+
+    // Kernels of CUDA graphs have their graph and node: without a column of graphs from the upper half of the node's
+    // number. Kineto exports and SQL keep both; other kernels have neither.
+    void graphNodes()
+    {
+        const QTemporaryDir folder;
+        const std::string path = folder.filePath("graphs.sqlite").toStdString();
+        std::string kernels;
+        for (int i = 0; i < 4; ++i) kernels += row({1000 + 100 * i, 1060 + 100 * i, 0, 7, i + 1, 1});
+        exported(path, kernels,
+                 launches(4) +
+                     "ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL ADD COLUMN graphNodeId INT;"
+                     "ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL ADD COLUMN graphId INT;"
+                     "UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET graphNodeId=(3<<32)+17 WHERE start=1000;"
+                     "UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET graphNodeId=(3<<32)+18 WHERE start=1100;"
+                     "UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET graphNodeId=5, graphId=9 WHERE start=1200;"
+                     "CREATE TABLE CUPTI_ACTIVITY_KIND_GRAPH_TRACE(start INT, end INT, deviceId INT, streamId "
+                     "INT, correlationId INT, globalPid INT, graphId INT, graphExecId INT);"
+                     "INSERT INTO CUPTI_ACTIVITY_KIND_GRAPH_TRACE VALUES(1500,1900,0,7,9," +
+                     std::to_string(process) + ",4,6);");
+        const ImportResult result = imported({path});
+        const ImportedRun& one = result.runs.at(0);
+        const auto shapes = [](const Timeline& timeline) {
+            std::vector<std::string> out;
+            for (const Span& span : timeline.spansOf(*timeline.trackOf(0, Lane::Kernel)))
+                out.emplace_back(timeline.shapeOf(span));
+            return out;
+        };
+        const std::vector<std::string> expected{"graph 3, node 17", "graph 3, node 18", "graph 9, node 5", "",
+                                                "graph 4"};
+        QVERIFY(shapes(*one.run.timeline) == expected);
+        QVERIFY(notesSay(one, "3 of 5 kernels and copies are nodes of 2 CUDA graphs"));
+        QVERIFY(notesSay(one, "1 CUDA graph was traced as a whole: which kernels ran in it"));
+        const ReportTable table = reportTable(*findAnalysis("device_time"), StepContext(one.run, 0));
+        QVERIFY2(table.sentence.find("are nodes of 2 CUDA graphs") != std::string::npos, table.sentence.c_str());
+
+        const std::string kineto = folder.filePath("traces").toStdString();
+        QVERIFY(writeKinetoFolder(one.run, kineto).has_value());
+        QVERIFY(shapes(*imported({kineto}).runs.at(0).run.timeline) == expected);
+
+        const std::string stored = folder.filePath("graphs.stagewright").toStdString();
+        const Run* const runs[] = {&one.run};
+        QVERIFY(addRuns(stored, runs).has_value());
+        const auto file = RunFile::open(stored, OpenMode::Read);
+        QVERIFY(file.has_value());
+        const auto rows = (*file)->query("SELECT graph, graph_node FROM spans WHERE lane='kernel' ORDER BY start_ns");
+        QVERIFY(rows.has_value());
+        const std::vector<std::vector<std::string>> inTable{{"3", "17"}, {"3", "18"}, {"9", "5"}, {"", ""}, {"4", ""}};
+        QVERIFY(rows->rows == inTable);
+
+        const std::string csv = folder.filePath("spans.csv").toStdString();
+        ExportRequest request;
+        request.run = &one.run;
+        request.path = csv;
+        QVERIFY(findFormat("spans")->write(request).has_value());
+        QVERIFY(textOf(csv).find(",1,3,17\n") != std::string::npos);
     }
 
     // One process with GPUs that take turns: each has lanes and figures of its own.

@@ -199,6 +199,12 @@ private slots:
             deviceDoubts(
                 *ofEvents(kernelEvent("100", "50", 1) + "," + kernelEvent("149.5", "50", 2)).runs.at(0).run.timeline)
                 .empty());
+        // Of several streams the one with most is named, and the time is the sum of durations beyond the union.
+        QVERIFY(notesSay(ofEvents(kernelEvent("100", "50", 1) + "," + kernelEvent("140", "50", 2) + "," +
+                                  kernelEvent("180", "50", 3) + "," + kernelEvent("230", "50", 4) + "," +
+                                  kernelEvent("229.5", "50", 5))
+                             .runs.at(0),
+                         "4 kernels of rank 0 stream 7 overlap the one before by 70.0 µs: sums"));
         const std::string graph = "{'ph':'X','cat':'cuda_runtime','name':'cudaGraphLaunch','pid':1,'tid':1,'ts':90,'"
                                   "dur':5,'args':{'correlation':9}},";
         QVERIFY(deviceDoubts(*ofEvents(graph + kernelEvent("100", "50", 9) + "," + kernelEvent("120", "10", 9))
@@ -548,18 +554,14 @@ private slots:
         QTest::addColumn<QString>("text"); // "": the file of that name in the folder
         QTest::addColumn<QString>("says");
         QTest::addColumn<QString>("bring");
-        QTest::newRow("memory timeline") << "memory_timeline.json"
-                                         << ""
-                                         << "memory timeline"
-                                         << "profile_memory=True";
-        QTest::newRow("memory timeline by category") << "m.json"
-                                                     << "[[1759300000000,1759300001000],[[0,1],[2,3]]]"
-                                                     << "memory timeline"
-                                                     << "profile_memory=True";
-        QTest::newRow("lines of Nsight Systems") << "nsys_lines.json"
-                                                 << ""
-                                                 << "JSON lines of Nsight Systems"
-                                                 << "--type sqlite";
+        QTest::newRow("lists of numbers") << "m.json"
+                                          << "[[1759300000000,1759300001000],[[0,1],[2,3]]]"
+                                          << "memory timeline"
+                                          << "profile_memory=True";
+        QTest::newRow("other lines of Nsight Systems") << "lines.json"
+                                                       << "{\"Type\":1,\"a\":1}\n{\"Type\":1,\"a\":2}\n"
+                                                       << "JSON lines of Nsight Systems in a form that is not read"
+                                                       << "--type sqlite";
         QTest::newRow("event lines")
             << "e.json"
             << "{\"ph\":\"X\",\"name\":\"a\",\"ts\":1,\"dur\":1}\n{\"ph\":\"X\",\"name\":\"b\",\"ts\":3,\"dur\":1}\n"
@@ -620,6 +622,17 @@ private slots:
         QVERIFY2(QString::fromStdString(result.error().message).contains(says), result.error().message.c_str());
         QVERIFY2(QString::fromStdString(result.error().remedy).contains(bring), result.error().remedy.c_str());
         QVERIFY(result.error().message.starts_with("file " + path));
+    }
+
+    // What carries memory or time is read, and what it lacks is said.
+    void partlyKnown()
+    {
+        const ImportResult memory = imported({reported("memory_timeline.json")});
+        QVERIFY(memory.runs.at(0).run.timeline->hasMemory());
+        QVERIFY(notesSay(memory.runs[0], "by which op, stage and microbatch it is held is unknown"));
+        const ImportResult lines = imported({reported("nsys_lines.json")});
+        QCOMPARE(lines.runs.at(0).kernels, std::int64_t{3});
+        QVERIFY(notesSay(lines.runs[0], "the names of its kernels and calls are unknown"));
     }
 
     // An unnumbered collective that a rank lacks is alone; the others keep their counterparts.

@@ -60,9 +60,15 @@ std::string unknownWithoutOps(const Run& run)
     return hasOps(*run.timeline) ? "" : std::string(whyNoOps(*run.timeline));
 }
 
+std::string unknownWithoutAllRanks(const Run& run)
+{
+    std::string without = unknownWithoutOps(run);
+    return without.empty() ? run.timeline->missingRanks() : without;
+}
+
 std::string unknownWithoutMessages(const Run& run)
 {
-    if (std::string without = unknownWithoutOps(run); !without.empty()) return without;
+    if (std::string without = unknownWithoutAllRanks(run); !without.empty()) return without;
     if (const std::string_view without = whyNoArrivals(*run.timeline); !without.empty()) return std::string(without);
     return run.timeline->hasEdges() ? "" : "the run doesn't say which op waited for which";
 }

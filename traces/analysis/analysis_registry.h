@@ -68,6 +68,7 @@ const AnalysisInfo* findAnalysis(std::string_view name); // nullptr: unknown
 
 // unknown() of analyses that need ops, or what joins them.
 std::string unknownWithoutOps(const Run& run);
+std::string unknownWithoutAllRanks(const Run& run); // of the pipeline
 std::string unknownWithoutMessages(const Run& run);
 
 } // namespace stagewright

@@ -643,7 +643,7 @@ Result<BubbleReport> analyseBubbles(const StepContext& context)
     const StepExtent whole = wholeStep(timeline, context.step());
     report.stepBegin = std::min(whole.begin, report.windowBegin);
     report.stepEnd = std::max(whole.end, report.windowEnd);
-    report.noArrivals = context.missingRanks();
+    report.noArrivals = timeline.missingRanks();
     report.partial = !report.noArrivals.empty();
     if (!report.partial) report.noArrivals = whyNoArrivals(timeline);
     const Replays replays(context);
@@ -671,8 +671,10 @@ Result<BubbleReport> analyseBubbles(const StepContext& context)
     const double area = static_cast<double>(ops.ranks()) * static_cast<double>(report.makespan());
     if (area > 0) report.bubbleFraction = static_cast<double>(report.idle) / area;
     if (report.span > 0) report.bubbleRateSpan = 1 - static_cast<double>(ideal) / static_cast<double>(report.span);
-    if (report.partial)
+    if (report.partial) {
         for (Gap& gap : report.gaps) gap.unsure = true;
+        report.bubbleFraction = report.bubbleRateSpan = std::numeric_limits<double>::quiet_NaN();
+    }
     return report;
 }
 

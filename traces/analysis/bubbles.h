@@ -66,7 +66,7 @@ struct BubbleReport {
     // Why it is not known when inputs from other ranks arrived (whyNoArrivals()); "": it is. Then they count as there
     // once they were made, and the time until they were there is of cause Launch.
     std::string noArrivals;
-    // Ranks of the pipeline are not in the run (partOfPipeline(), which is noArrivals then): what any idle time waited
+    // Ranks of the pipeline are not in the run (Timeline::missingRanks(), which is noArrivals then): what any idle time waited
     // for is unknown.
     bool partial = false;
     bool knows(IdleCause cause) const; // false: it has no time because nothing is known of messages, or is partial

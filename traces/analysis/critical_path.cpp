@@ -10,6 +10,7 @@ namespace stagewright {
 
 std::vector<CriticalLink> criticalPath(const StepOps& ops)
 {
+    if (!ops.timeline().missingRanks().empty()) return {};
     std::vector<CriticalLink> path;
     if (ops.empty()) return path;
     const auto spans = ops.timeline().spans();
@@ -87,8 +88,8 @@ Result<AnalysisRows> criticalPathRows(const StepContext& context)
 } // namespace
 
 extern const AnalysisInfo critical_path;
-const AnalysisInfo critical_path{"critical_path", "Critical path across ranks", criticalPathColumns, unknownWithoutOps,
-                                 criticalPathRows};
+const AnalysisInfo critical_path{"critical_path", "Critical path across ranks", criticalPathColumns,
+                                 unknownWithoutAllRanks, criticalPathRows};
 
 } // namespace analyses
 

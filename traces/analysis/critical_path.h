@@ -14,6 +14,7 @@ struct CriticalLink {
     bool crossesRank = false; // the predecessor ran on another rank
 };
 
-std::vector<CriticalLink> criticalPath(const StepOps& ops); // in time order
+// In time order; empty where ranks are missing (Timeline::missingRanks()).
+std::vector<CriticalLink> criticalPath(const StepOps& ops);
 
 } // namespace stagewright

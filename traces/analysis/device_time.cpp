@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -16,6 +17,7 @@
 #include "traces/analysis/kernel_spans.h"
 #include "traces/analysis/kernels.h"
 #include "traces/analysis/step_context.h"
+#include "traces/foreign/graph_node.h"
 
 namespace stagewright {
 
@@ -35,38 +37,47 @@ Nanos launchTimeOf(const Timeline& timeline, SpanId id)
     return timeline.spans()[id].start;
 }
 
+// Of streams on which kernels overlap by more than ticks of a clock, without being of one launch.
 struct Overlaps {
     std::int64_t kernels = 0; // that start while an earlier one of their stream runs
-    Nanos time = 0;
+    Nanos time = 0;           // of the streams' kernels: the sum of their durations − the time in which one runs
+    int streams = 0;
+    const Track* most = nullptr; // the stream with most of that time
+    Nanos ofMost = 0;
     std::int64_t contained = 0; // of these: that also end before it does
     SpanId longest = noSpan;    // contains the most
     std::int64_t inLongest = 0;
-    const Track* track = nullptr; // of the longest, else of the first
 };
 
 void addOverlaps(const Timeline& timeline, const Track& track, int step, Overlaps& out)
 {
     constexpr Nanos clock = 1'000; // ticks of devices' clocks, and launches that begin in the tail of the kernel before
     SpanId last = noSpan;          // ends last so far
-    std::int64_t inLast = 0;
+    std::int64_t inLast = 0, kernels = 0;
+    Nanos time = 0;
+    bool said = false;
     for (SpanId id = track.begin; id < track.end; ++id) {
         const Span& span = timeline.spans()[id];
         if (step != everyStep && span.step != step) continue;
         const Span* before = last == noSpan ? nullptr : &timeline.spans()[last];
         const Nanos common = before == nullptr ? 0 : std::min(before->end, span.end) - span.start;
+        if (common > 0) ++kernels, time += common;
         if (common > clock && launchTimeOf(timeline, last) != launchTimeOf(timeline, id)) {
-            ++out.kernels;
-            out.time += common;
-            if (out.track == nullptr) out.track = &track;
+            said = true;
             if (span.end <= before->end) {
                 ++out.contained;
-                if (++inLast > out.inLongest) out.inLongest = inLast, out.longest = last, out.track = &track;
+                if (++inLast > out.inLongest) out.inLongest = inLast, out.longest = last;
             }
         }
         if (before != nullptr && span.end <= before->end) continue;
         last = id;
         inLast = 0;
     }
+    if (!said) return;
+    out.kernels += kernels;
+    out.time += time;
+    ++out.streams;
+    if (time > out.ofMost) out.ofMost = time, out.most = &track;
 }
 
 } // namespace
@@ -154,6 +165,33 @@ std::string deviceTimeSentence(const std::vector<RankDeviceTime>& ranks)
                        one ? "" : " on average");
 }
 
+std::string graphSentence(const Timeline& timeline, int step)
+{
+    struct OfLabel {
+        bool known = false;
+        CudaGraphNode node;
+    };
+    std::vector<OfLabel> labels;                   // a label is that of one node
+    std::set<std::pair<int, std::int64_t>> graphs; // by rank
+    std::int64_t all = 0, nodes = 0;
+    for (const Track& track : timeline.tracks()) {
+        if (!isDeviceLane(track.lane)) continue;
+        for (const Span& span : timeline.spansOf(track)) {
+            if (step != everyStep && span.step != step) continue;
+            ++all;
+            if (span.label >= labels.size()) labels.resize(span.label + std::size_t{1});
+            OfLabel& of = labels[span.label];
+            if (!of.known) of = {true, graphNodeIn(timeline.shapeOf(span))};
+            if (!of.node.node) continue;
+            ++nodes;
+            graphs.emplace(track.rank, of.node.graph.value_or(0));
+        }
+    }
+    if (nodes == 0) return {};
+    return fmt::format("{} of {} kernels and copies {} of {}", nodes, all, nodes == 1 ? "is a node" : "are nodes",
+                       counted(static_cast<std::int64_t>(graphs.size()), "CUDA graph"));
+}
+
 std::vector<std::string> deviceDoubts(const Timeline& timeline, int step, bool graphs)
 {
     Overlaps overlaps;
@@ -171,15 +209,16 @@ std::vector<std::string> deviceDoubts(const Timeline& timeline, int step, bool g
         out.push_back(
             fmt::format("kernels of one stream contain each other, which a stream can't run: {} on {} lasts {} and {} "
                         "others start and end within it, so its duration is wrong, and with it the shares of time",
-                        briefKernelName(timeline.nameOf(longest)), overlaps.track->name,
+                        briefKernelName(timeline.nameOf(longest)), timeline.trackOf(overlaps.longest).name,
                         formatDuration(longest.duration()), overlaps.inLongest));
     }
-    if (overlaps.kernels > overlaps.contained)
-        out.push_back(
-            fmt::format("{} of {}{} the one before by {}: sums of durations exceed the time by as much",
-                        counted(overlaps.kernels - overlaps.contained, "kernel"), overlaps.track->name,
-                        overlaps.kernels - overlaps.contained == 1 ? " overlaps" : " and other streams overlap",
-                        formatDuration(overlaps.time)));
+    if (overlaps.kernels > 0)
+        out.push_back(fmt::format("{} of {}{} {} the one before by {}: sums of durations exceed the time by as much",
+                                  counted(overlaps.kernels, "kernel"), overlaps.most->name,
+                                  overlaps.streams == 1
+                                      ? std::string()
+                                      : fmt::format(" and {}", counted(overlaps.streams - 1, "other stream")),
+                                  overlaps.kernels == 1 ? "overlaps" : "overlap", formatDuration(overlaps.time)));
     if (whole > 0)
         out.push_back(fmt::format("{} traced as a whole: which kernels ran in {}, and how much of that is "
                                   "communication, is unknown; record again with --cuda-graph-trace=node",
@@ -220,6 +259,8 @@ Result<AnalysisRows> deviceTimeRows(const StepContext& context)
                             known(rank.hidden), known(rank.exposed()), rank.idle(), rank.calls});
     }
     out.sentence = deviceTimeSentence(ranks);
+    if (const std::string graphs = graphSentence(context.timeline(), context.step()); !graphs.empty())
+        out.sentence += "; " + graphs;
     for (const std::string& doubt : deviceDoubts(context.timeline(), context.step(), false))
         out.sentence += "; " + doubt;
     return out;

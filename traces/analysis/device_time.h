@@ -10,6 +10,8 @@
 
 namespace stagewright {
 
+inline constexpr int everyStep = -2; // −1: work outside of steps
+
 struct RankDeviceTime {
     int rank = 0;
     int gpu = -1;            // where the rank has several; −1: the only one
@@ -32,13 +34,15 @@ struct RankDeviceTime {
 // By rank, and by GPU where a rank has several; one without kernels and copies in the step has calls 0. O(kernels of
 // the step × log).
 std::vector<RankDeviceTime> analyseDeviceTime(const Timeline& timeline, int step);
+// "12 of 40 kernels and copies are nodes of 2 CUDA graphs"; empty: none is known to be. O(kernels).
+std::string graphSentence(const Timeline& timeline, int step);
 // "devices compute 41.2 %, communicate 8.1 % (5.0 % exposed), are idle 45.3 % of 812.3 ms"; empty where nothing ran.
 std::string deviceTimeSentence(const std::vector<RankDeviceTime>& ranks);
 
 // What can't be right, or can't be known, of the work that a trace shows on devices: sentences on kernels of one stream
-// that overlap or contain each other, which a stream can't run (launches of one CUDA graph may), and on CUDA graphs
-// traced as a whole (if `graphs`). Empty: there is nothing to say. O(kernels).
-inline constexpr int everyStep = -2; // −1: work outside of steps
+// that contain each other, which a stream can't run, or overlap (dependent launches, and those of one CUDA graph, may),
+// by how much sums of durations then exceed the time, and on CUDA graphs traced as a whole (if `graphs`). Empty: there
+// is nothing to say. O(kernels).
 std::vector<std::string> deviceDoubts(const Timeline& timeline, int step = everyStep, bool graphs = true);
 
 } // namespace stagewright

@@ -22,6 +22,9 @@ public:
     {
         const std::string length = span(m_gap.end - m_gap.start);
         const std::string who = fmt::format("rank {}", m_gap.rank);
+        if (!m_timeline.missingRanks().empty())
+            return fmt::format("{} is idle for {}{}: what it waited for is unknown, because {}", who, length,
+                               m_gap.next == noSpan ? "" : " before " + name(m_gap.next), m_timeline.missingRanks());
         if (m_gap.cause == IdleCause::Drain || m_gap.next == noSpan)
             return fmt::format("{} has no more work in this step: it is idle for {} until the last rank is done", who,
                                length);
@@ -191,6 +194,7 @@ private:
 
 std::string_view titleOf(const Timeline& timeline, const Gap& gap)
 {
+    if (!timeline.missingRanks().empty()) return "Unknown";
     if (gap.cause != IdleCause::Dependency || gap.next == noSpan) return titleOf(gap.cause);
     const OpKind next = timeline.spans()[gap.next].op.kind;
     return isForward(next)  ? "Waiting for activations"

@@ -8,7 +8,7 @@ namespace stagewright {
 std::vector<OpSlack> slackOf(const StepOps& ops, const StepGraph& graph)
 {
     std::vector<OpSlack> out;
-    if (ops.empty()) return out;
+    if (ops.empty() || !ops.timeline().missingRanks().empty()) return out;
     const std::vector<Nanos> slack = graph.slack();
     for (int rank = 0; rank < ops.ranks(); ++rank)
         for (const SpanId id : ops.busy(rank)) {
@@ -46,7 +46,7 @@ Result<AnalysisRows> slackOfOpRows(const StepContext& context)
 } // namespace
 
 extern const AnalysisInfo slack;
-const AnalysisInfo slack{"slack", "Slack of every op", slackOfOpColumns, unknownWithoutOps, slackOfOpRows};
+const AnalysisInfo slack{"slack", "Slack of every op", slackOfOpColumns, unknownWithoutAllRanks, slackOfOpRows};
 
 } // namespace analyses
 

@@ -54,7 +54,7 @@ Result<AnalysisRows> slackRows(const StepContext& context)
 } // namespace
 
 extern const AnalysisInfo slack_by_kind;
-const AnalysisInfo slack_by_kind{"slack_by_kind", "Slack by rank and kind of op", slackColumns, unknownWithoutOps,
+const AnalysisInfo slack_by_kind{"slack_by_kind", "Slack by rank and kind of op", slackColumns, unknownWithoutAllRanks,
                                  slackRows};
 
 } // namespace stagewright::analyses

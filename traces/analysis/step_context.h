@@ -31,7 +31,6 @@ public:
     StepContext(const Timeline& timeline, int step, BubbleOptions options = {});
 
     const Run& run() const { return *m_run; }
-    std::string missingRanks() const { return m_run == nullptr ? std::string() : partOfPipeline(*m_run); }
     const Timeline& timeline() const { return m_timeline; }
     int step() const { return m_step; }
     const BubbleOptions& options() const { return m_options; }

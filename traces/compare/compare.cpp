@@ -92,7 +92,8 @@ void fillTimes(Metrics& metrics, const Run& a, const Run& b, Comparison& compari
     metrics.time("busy_ns", figures.title("busy"), reportA.busy, reportB.busy);
     metrics.time("apart_ns", "Optimizer and collectives", sumOf(reportA, &RankBubbles::apart),
                  sumOf(reportB, &RankBubbles::apart));
-    metrics.time("idle_ns", figures.title("idle"), reportA.idle, reportB.idle);
+    if ((!reportA.partial && !reportB.partial) || figures.known("idle", "idle_ns"))
+        metrics.time("idle_ns", figures.title("idle"), reportA.idle, reportB.idle);
     for (std::size_t i = 0; i < idleCauseCount; ++i) {
         if (reportA.byCause[i] == 0 && reportB.byCause[i] == 0) continue;
         const auto cause = static_cast<IdleCause>(i);
@@ -146,10 +147,13 @@ void fillMetrics(Comparison& comparison, const Run& a, const Run& b)
                      reportB.makespan());
         metrics.time("span_ns", figures.title("span"), reportA.span, reportB.span);
     }
-    metrics.add("bubble_fraction", figures.title("bubble_fraction"), "fraction", reportA.bubbleFraction,
-                reportB.bubbleFraction);
-    metrics.add("bubble_rate_span", figures.title("bubble_rate_span"), "fraction", reportA.bubbleRateSpan,
-                reportB.bubbleRateSpan);
+    const bool partial = reportA.partial || reportB.partial;
+    if (!partial || figures.known("bubble_fraction", "bubble_fraction"))
+        metrics.add("bubble_fraction", figures.title("bubble_fraction"), "fraction", reportA.bubbleFraction,
+                    reportB.bubbleFraction);
+    if (!partial || figures.known("bubble_rate_span", "bubble_rate_span"))
+        metrics.add("bubble_rate_span", figures.title("bubble_rate_span"), "fraction", reportA.bubbleRateSpan,
+                    reportB.bubbleRateSpan);
     std::vector<MetricDelta> times;
     Metrics timed(times);
     fillTimes(timed, a, b, comparison, figures);

@@ -12,6 +12,7 @@
 
 #include "traces/analysis/kernel_spans.h"
 #include "traces/analysis/work_bytes.h"
+#include "traces/foreign/graph_node.h"
 
 namespace stagewright {
 
@@ -23,7 +24,7 @@ struct Call {
     Nanos start = 0;
     SpanId span = noSpan;
     Nanos duration = 0;
-    std::string_view shape; // of the timeline
+    std::string_view shape; // of the timeline, without the nodes of graphs: each run numbers its own
 };
 
 using Calls = std::vector<Call>;
@@ -34,7 +35,7 @@ void collect(const Timeline& timeline, int step, std::size_t which, CallsByName&
     const WorkBytes sizes(timeline);
     eachDeviceSpan(timeline, step, [&](const Track& track, SpanId id, const Span& span) {
         out[{track.lane, timeline.nameOf(span)}][which].push_back(
-            {sizes.of(id), track.rank, span.start, id, span.duration(), timeline.shapeOf(span)});
+            {sizes.of(id), track.rank, span.start, id, span.duration(), withoutGraph(timeline.shapeOf(span))});
     });
 }
 

@@ -54,6 +54,8 @@ constexpr std::array<ColumnType, std::size(spanColumns)> columnTypes{{{Type::Int
                                                                       {Type::Int, 64},
                                                                       {Type::Int, 64},
                                                                       {Type::Utf8},
+                                                                      {Type::Int, 64},
+                                                                      {Type::Int, 64},
                                                                       {Type::Int, 64}}};
 
 fb::Offset<void> intType(fb::FlatBufferBuilder& to, int bits)
@@ -274,7 +276,7 @@ private:
 struct Rows {
     std::vector<std::optional<std::int32_t>> step, rank, stage, microbatch;
     std::vector<std::optional<std::int8_t>> lane, kind;
-    std::vector<std::optional<std::int64_t>> start, end, cpu, number;
+    std::vector<std::optional<std::int64_t>> start, end, cpu, number, graph, node;
     std::vector<std::string> name;
 
     void add(SpanRow row, std::int8_t laneIndex)
@@ -290,6 +292,8 @@ struct Rows {
         cpu.push_back(row.cpu);
         name.push_back(std::move(row.name));
         number.push_back(row.stepNumber);
+        graph.push_back(row.graph.graph);
+        node.push_back(row.graph.node);
     }
     Body body() const // in the order of spanColumns
     {
@@ -305,6 +309,8 @@ struct Rows {
         out.add(cpu);
         out.add(name);
         out.add(number);
+        out.add(graph);
+        out.add(node);
         return out;
     }
 };

@@ -89,8 +89,8 @@ public:
         const Gap& gap = *item.gap;
         event(
             R"({{"name":{},"cat":"bubble","ph":"X","ts":{},"dur":{},"pid":{},"tid":{},"args":{{"step":{},"step_number":{},"cause":"{}","why":{}}}}})",
-            jsonText(titleOf(gap.cause)), at(gap.start), microseconds(gap.end - gap.start), processOf(gap.rank),
-            threadOf(item.row), item.step, stepNumber(item.step), toText(gap.cause), jsonText(item.why));
+            jsonText(item.title), at(gap.start), microseconds(gap.end - gap.start), processOf(gap.rank),
+            threadOf(item.row), item.step, stepNumber(item.step), item.cause, jsonText(item.why));
     }
 
     void sample(const TraceCounter& counter, const TraceSample& sample) override

@@ -19,6 +19,7 @@
 #include "traces/export/kineto_host.h"
 #include "traces/export/kineto_messages.h"
 #include "traces/export/trace_walk.h"
+#include "traces/foreign/graph_node.h"
 #include "traces/step/step_ops.h"
 
 namespace stagewright {
@@ -437,6 +438,9 @@ private:
                 out +=
                     fmt::format(R"(,"{}":[{},{},{}])", what.substr(0, what.size() - 1), sizes[0], sizes[1], sizes[2]);
         }
+        const CudaGraphNode of = graphNodeIn(shape);
+        if (of.graph) out += fmt::format(R"(,"graph id":{})", *of.graph);
+        if (of.node) out += fmt::format(R"(,"graph node id":{})", *of.node);
         return out;
     }
 

@@ -201,7 +201,8 @@ public:
     {
         const Gap& gap = *item.gap;
         const std::uint64_t uuid = m_trackOfRow[static_cast<std::size_t>(item.row)];
-        const std::uint64_t name = intern(bubbleKey(gap.cause), titleOf(gap.cause));
+        const std::uint64_t name = intern(
+            bubbleKey(item.cause == "unknown" ? idleCauseCount : static_cast<std::size_t>(gap.cause)), item.title);
         {
             Message<pf::Trace> trace(m_buffer);
             Message<pf::Packet> packet(trace, pf::Trace::packet);
@@ -215,7 +216,7 @@ public:
             event.add_uint64(pf::Event::categoryIid, bubbleCategory);
             annotate(event, Note::Step, item.step);
             annotate(event, Note::StepNumber, stepNumber(item.step));
-            annotate(event, Note::Cause, toText(gap.cause));
+            annotate(event, Note::Cause, item.cause);
             annotate(event, Note::Why, item.why);
         }
         endSlice(gap.end, uuid);
@@ -406,10 +407,7 @@ private:
     }
 
     // beyond all labels
-    static std::uint64_t bubbleKey(IdleCause cause)
-    {
-        return (std::uint64_t{1} << 32) + static_cast<std::uint64_t>(cause);
-    }
+    static std::uint64_t bubbleKey(std::size_t cause) { return (std::uint64_t{1} << 32) + cause; }
 
     std::uint64_t intern(std::uint64_t key, std::string_view name)
     {

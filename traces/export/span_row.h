@@ -8,6 +8,7 @@
 #include "schedules/base/step_number.h"
 #include "schedules/model/kinds.h"
 #include "schedules/timeline/timeline.h"
+#include "traces/foreign/graph_node.h"
 
 namespace stagewright {
 
@@ -23,10 +24,12 @@ struct SpanRow { // nothing: not known, or not so of this span
     std::optional<Nanos> cpu; // of the thread
     std::string name;
     std::optional<std::int64_t> stepNumber; // as the program counts for its users
+    CudaGraphNode graph;                    // the CUDA graph that launched it, and its node
 };
 
-inline constexpr std::string_view spanColumns[] = {"step",     "rank",   "lane",   "stage", "kind",       "microbatch",
-                                                   "start_ns", "end_ns", "cpu_ns", "name",  "step_number"};
+inline constexpr std::string_view spanColumns[] = {"step",        "rank",     "lane",      "stage",  "kind",
+                                                   "microbatch",  "start_ns", "end_ns",    "cpu_ns", "name",
+                                                   "step_number", "graph",    "graph_node"};
 
 inline SpanRow spanRow(const Timeline& timeline, const Track& track, SpanId id)
 {
@@ -44,6 +47,7 @@ inline SpanRow spanRow(const Timeline& timeline, const Track& track, SpanId id)
     row.end = span.end;
     if (timeline.hasCpuTime() && timeline.cpuTime(id) >= 0) row.cpu = timeline.cpuTime(id);
     row.name = timeline.nameOf(span);
+    row.graph = graphNodeIn(timeline.shapeOf(span));
     return row;
 }
 

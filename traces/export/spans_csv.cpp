@@ -34,7 +34,8 @@ Result<WrittenFile> writeSpans(const ExportRequest& request)
                 text += csvLine({csvCell(row.step), std::to_string(row.rank), std::string(toText(row.lane)),
                                  csvCell(row.stage), row.kind ? std::string(ruleOf(*row.kind).text) : std::string(),
                                  csvCell(row.microbatch), std::to_string(row.start), std::to_string(row.end),
-                                 csvCell(row.cpu), row.name, csvCell(row.stepNumber)});
+                                 csvCell(row.cpu), row.name, csvCell(row.stepNumber), csvCell(row.graph.graph),
+                                 csvCell(row.graph.node)});
                 if (text.size() < block) continue;
                 request.progress.tell("writing spans", count, static_cast<std::int64_t>(timeline.spans().size()));
                 if (request.progress.cancelled()) return fail(ErrorCode::Cancelled, "writing was cancelled");

@@ -218,6 +218,8 @@ private:
                 item.gap = &gap;
                 item.step = step;
                 item.row = rowFor(rank.bubbles, gap.start, gap.end);
+                item.cause = report.partial ? "unknown" : toText(gap.cause);
+                item.title = report.partial ? titleOf(m_timeline, gap) : titleOf(gap.cause);
                 item.why = explainGap(m_timeline, gap);
                 m_sink.bubble(item);
                 ++m_counts.bubbles;

@@ -53,7 +53,8 @@ struct TraceBubble {
     const Gap* gap = nullptr;
     int step = 0;
     int row = 0;
-    std::string why; // a sentence
+    std::string_view cause, title; // "unknown", "Unknown" where ranks are missing (Timeline::missingRanks())
+    std::string why;               // a sentence
 };
 
 struct TraceSample {

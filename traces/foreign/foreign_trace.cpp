@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "schedules/base/text.h"
+#include "traces/foreign/graph_node.h"
 
 namespace stagewright {
 
@@ -60,7 +61,9 @@ std::string withInputs(std::string_view shape, std::string_view inputs)
         if (static_cast<unsigned char>(c) > ' ' && static_cast<unsigned char>(c) < 0x7f) sizes += c;
     if (sizes.empty()) return text;
     if (sizes.size() > most) sizes = sizes.substr(0, most) + "…";
-    return text + (text.empty() ? "inputs " : ", inputs ") + sizes;
+    const CudaGraphNode graph = graphNodeIn(text); // remains the last part
+    text.resize(withoutGraph(text).size());
+    return withGraph(text + (text.empty() ? "inputs " : ", inputs ") + sizes, graph);
 }
 
 namespace {

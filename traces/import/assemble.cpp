@@ -491,6 +491,8 @@ Result<std::vector<ImportedRun>> assemble(std::vector<ForeignRank> ranks, const 
             one.notes.push_back(fmt::format("{} of {} kernels and copies are in no step: the trace lacks their launch, "
                                             "and no step's range on the device holds them",
                                             one.stepUnknown, one.kernels));
+        if (std::string graphs = graphSentence(*one.run.timeline, everyStep); !graphs.empty())
+            one.notes.push_back(std::move(graphs));
         for (std::string& doubt : deviceDoubts(*one.run.timeline)) one.notes.push_back(std::move(doubt));
         if (!one.notRebuilt.empty() && one.ops > 0)
             one.notes.push_back(fmt::format("no schedule was rebuilt: {}", one.notRebuilt));

@@ -171,7 +171,6 @@ Result<ForeignFile> readOne(const std::string& path, const ImportOptions& option
                         [&](std::string_view suffix) { return path.ends_with(suffix); }))
             info = one;
     if (info == nullptr) return tl::unexpected(unknownFile(path, head));
-    if (auto other = otherJsonOf(head)) return named(std::move(*other));
     format = info->name;
     auto read = info->read(path, options, progress);
     if (!read) return named(std::move(read.error()));

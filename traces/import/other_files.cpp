@@ -54,30 +54,12 @@ std::string_view firstOfLines(std::string_view text)
                : std::string_view();
 }
 
-// "[[1759300000000, 0, 512, 0], …": lists of numbers.
-bool isListOfNumbers(std::string_view text)
-{
-    for (int opened = 0; opened < 2; ++opened) {
-        if (!text.starts_with('[')) return false;
-        text = trimmed(text.substr(1));
-    }
-    return !text.empty() &&
-           (isDigit(text.front()) || text.front() == '-' || text.front() == '[' || text.front() == ']');
-}
-
 } // namespace
 
 std::optional<Error> otherJsonOf(std::string_view head)
 {
     if (head.starts_with("\xef\xbb\xbf")) head.remove_prefix(3);
     const std::string_view text = trimmed(head);
-    if (isListOfNumbers(text))
-        return Error{
-            ErrorCode::Unreadable,
-            "lists of numbers, such as PyTorch's memory timeline (export_memory_timeline), which are not read: they "
-            "say how much memory was held when, but not by which op",
-            "bring the trace of the same profiler, recorded with profile_memory=True, or a memory snapshot "
-            "(docs/formats.md)"};
     if (!text.starts_with('{') || has(head, "\"resourceSpans\"")) return std::nullopt;
     if (has(head, "\"rocprofiler-sdk-tool\""))
         return Error{ErrorCode::Unreadable, "JSON of rocprofv3, which is not read",
@@ -95,11 +77,12 @@ std::optional<Error> otherJsonOf(std::string_view head)
                          "kernel",
                          "bring the traces of the same job, profiling/traces/iteration_N/rankR_trace.json.gz in its "
                          "dump folder: set profiler.enable_profiling"};
-        if (has(head, "\"CudaEvent\"") || has(line, "\"NvtxEvent\"") || has(line, "\"Type\"") ||
-            has(line, "\"globalTid\""))
-            return Error{ErrorCode::Unreadable,
-                         "JSON lines of Nsight Systems (nsys export --type jsonlines), which are not read",
-                         "export the report as SQLite: nsys export --type sqlite"};
+        if (has(line, "\"Type\"") || has(line, "\"globalTid\""))
+            return Error{
+                ErrorCode::Unreadable,
+                "JSON lines of Nsight Systems in a form that is not read, without CudaEvent, TraceProcessEvent "
+                "or NvtxEvent at the start",
+                "export the report as SQLite: nsys export --type sqlite"};
         return Error{ErrorCode::Unreadable, "JSON lines (an object a line), not a trace", bringTrace};
     }
     if (has(head, "\"traceEvents\"")) return std::nullopt;

@@ -393,7 +393,8 @@ std::vector<MemoryEvent> memoryOf(ForeignRank& rank, const std::vector<OpRange>&
     Bytes inUse = 0; // before the first change of each GPU
     std::set<int> gpus;
     for (const MemoryChangeSeen& change : changes)
-        if (gpus.insert(change.gpu).second && change.total > change.delta) inUse += change.total - change.delta;
+        if (gpus.insert(change.gpu).second && change.total >= 0 && change.total > change.delta)
+            inUse += change.total - change.delta;
     if (inUse > 0) {
         MemoryEvent before = eventOf(changes.front(), noOpRange);
         before.delta = inUse;

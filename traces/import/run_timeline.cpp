@@ -21,6 +21,7 @@
 #include "traces/import/rank_work.h"
 #include "traces/import/rebuild_schedule.h"
 #include "traces/run/rank_places.h"
+#include "traces/run/run_facts.h"
 
 namespace stagewright {
 
@@ -108,6 +109,7 @@ public:
         if (!addDataEdges()) return cancelled();
         if (m_progress.cancelled()) return cancelled();
         m_builder.setSchedule(m_schedule);
+        m_builder.setMissingRanks(partOfPipeline(m_out.run.configuration, m_ranks));
         m_out.run.schedule = m_schedule;
         auto timeline = m_builder.build();
         if (m_progress.cancelled()) return cancelled();

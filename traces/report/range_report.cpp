@@ -157,7 +157,7 @@ RunReport reportIn(const RunReport& whole, const Timeline& timeline, Nanos from,
     }
     cut.overlap.exposedTime = cut.overlap.commTime - cut.overlap.hiddenTime;
     const double area = static_cast<double>(report.ranks.size()) * static_cast<double>(range.end - range.begin);
-    report.bubbleFraction = area > 0 ? static_cast<double>(report.idle) / area : 0;
+    if (!report.partial) report.bubbleFraction = area > 0 ? static_cast<double>(report.idle) / area : 0;
     for (std::size_t r = 0; r < cut.memory.size(); ++r) {
         cut.memory[r].holders.clear();
         for (std::size_t c = 0; c < memoryCategoryCount; ++c)

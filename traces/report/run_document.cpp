@@ -304,8 +304,11 @@ void addIdle(Document& document, const RunReport& report, bool titled)
     if (report.noOps.empty()) section.add(Sentences{{}, report.sentences()});
 }
 
-std::string holdersText(const std::vector<Holder>& holders) // "stage 0: 0–3; stage 4: 1"
+std::string holdersText(const std::vector<Holder>& holders, bool stagesKnown) // "stage 0: 0–3; stage 4: 1"
 {
+    const bool ofOps =
+        std::any_of(holders.begin(), holders.end(), [](const Holder& one) { return one.microbatch >= 0; });
+    if (!ofOps && !stagesKnown && !holders.empty()) return "unknown";
     std::map<int, std::vector<int>> byStage;
     for (const Holder& holder : holders) byStage[holder.stage].push_back(holder.microbatch);
     std::string text;
@@ -344,7 +347,7 @@ void addMemory(Document& document, const RunReport& report)
         const int rank = static_cast<int>(r);
         TableRow cells{fmt::format("rank {}", r), report.peak(rank)};
         for (const MemoryCategory category : others) cells.emplace_back(report.peak(rank, category));
-        cells.emplace_back(holdersText(report.memory[r].holders));
+        cells.emplace_back(holdersText(report.memory[r].holders, report.noOps.empty()));
         table.add(std::move(cells));
     }
     document.add("Memory at its peak").add(std::move(table));

@@ -14,6 +14,7 @@ std::string_view toText(RunState state)
     case RunState::Recording: return "recording";
     case RunState::Complete: return "complete";
     case RunState::Interrupted: return "interrupted";
+    case RunState::Receiving: return "receiving";
     }
     return "complete";
 }

@@ -20,6 +20,7 @@ enum class RunState {
     Recording,
     Complete,
     Interrupted,
+    Receiving, // by a listener, which replaces the file: complete as far as it goes
 };
 std::string_view toText(RunState state);
 

@@ -14,20 +14,21 @@
 
 namespace stagewright {
 
-std::string configured(const Run& run, std::string_view key)
+static std::string valueIn(const TextPairs& configuration, std::string_view key)
 {
-    for (const auto& [name, value] : run.configuration)
+    for (const auto& [name, value] : configuration)
         if (name == key) return value;
     return {};
 }
 
-std::string partOfPipeline(const Run& run)
+std::string configured(const Run& run, std::string_view key) { return valueIn(run.configuration, key); }
+
+std::string partOfPipeline(const TextPairs& configuration, int ranks)
 {
-    const int all = wholeOf<int>(configured(run, "pipeline_ranks")).value_or(0);
-    if (all > run.info.ranks)
-        return fmt::format("only {} of the pipeline's {} ranks {} in the run", run.info.ranks, all,
-                           run.info.ranks == 1 ? "is" : "are");
-    const std::string peers = configured(run, "absent_peers");
+    const int all = wholeOf<int>(valueIn(configuration, "pipeline_ranks")).value_or(0);
+    if (all > ranks)
+        return fmt::format("only {} of the pipeline's {} ranks {} in the run", ranks, all, ranks == 1 ? "is" : "are");
+    const std::string peers = valueIn(configuration, "absent_peers");
     return peers.empty() ? std::string()
            : peers.find(',') == std::string::npos
                ? fmt::format("rank {} of the job, a peer of ranks here, is not in the run", peers)

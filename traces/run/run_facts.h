@@ -23,8 +23,9 @@ struct RunFact {
 // unknown. In this order, each once, unknown ones empty.
 std::vector<RunFact> factsOf(const Run& run);
 std::string configured(const Run& run, std::string_view key); // a value of the configuration, "" if there is none
-// "only 1 of the pipeline's 4 ranks is in the run", where an imported run says so; "": all are, or it is not known.
-std::string partOfPipeline(const Run& run);
+// "only 1 of the pipeline's 4 ranks is in the run", where the configuration of an imported run says so; "": all are, or
+// it is not known. Timeline::missingRanks() has it.
+std::string partOfPipeline(const TextPairs& configuration, int ranks);
 // By replica: samples of its microbatches against each other's, from the costs or the configuration; empty: all alike.
 std::vector<double> replicaSizes(const Run& run);
 // Where and by what a measured or imported run was trained: "PyTorch 2.6.0", "ranks in 4 processes on a, b; clocks agree

@@ -182,6 +182,11 @@ Result<std::unique_ptr<Database>> Database::openInMemory(const std::string& path
     return database;
 }
 
+Result<std::unique_ptr<Database>> Database::openTemporary(const std::string& path)
+{
+    return openAs("", path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+}
+
 Result<std::unique_ptr<Database>> Database::openAs(const std::string& name, const std::string& path, int flags)
 {
     sqlite3* handle = nullptr;

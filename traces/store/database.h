@@ -69,6 +69,8 @@ public:
     static Result<std::unique_ptr<Database>> openAlone(const std::string& path);
     // What a link to a file in memory leads to, which SQLite doesn't follow. Without a log beside it.
     static Result<std::unique_ptr<Database>> openInMemory(const std::string& path);
+    // Empty, in a file that SQLite removes; `path` is named in its errors.
+    static Result<std::unique_ptr<Database>> openTemporary(const std::string& path);
     void closingCheckpoints(bool may) const;
     ~Database();
     Database(const Database&) = delete;

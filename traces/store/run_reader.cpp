@@ -50,8 +50,8 @@ RunInfo infoOf(RunStore& store, const Statement& row)
     info.steps = row.smallInteger(11);
     info.warmupSteps = row.smallInteger(12);
     info.spanCount = row.integer(13);
-    const bool alive = info.state == RunState::Recording && (store.lock.heldHere() || store.lock.heldElsewhere());
-    if (info.state == RunState::Recording && !alive) info.state = RunState::Interrupted;
+    const bool written = info.state == RunState::Recording || info.state == RunState::Receiving;
+    if (written && !store.lock.heldHere() && !store.lock.heldElsewhere()) info.state = RunState::Interrupted;
     return info;
 }
 
@@ -219,6 +219,7 @@ private:
         m_builder.emplace(m_run.info.provenance, m_run.info.clock, m_run.info.ranks);
         m_builder->setUnits(m_timeUnit, m_memoryUnit);
         if (m_realised) m_builder->setSchedule(m_realised, replicaSizes(m_run));
+        m_builder->setMissingRanks(partOfPipeline(m_run.configuration, m_run.info.ranks));
         if (auto done = m_onlyHeader ? Result<void>() : fill(); !done) return done;
         auto built = m_builder->build();
         if (!built) {

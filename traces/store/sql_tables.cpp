@@ -9,6 +9,7 @@
 
 #include "schedules/base/step_number.h"
 #include "schedules/model/kinds.h"
+#include "traces/foreign/graph_node.h"
 #include "traces/store/blocks.h"
 #include "traces/store/virtual_table.h"
 
@@ -94,6 +95,8 @@ public:
         case 12: return sqlite3_result_int64(context, m_firstSpan + static_cast<std::int64_t>(row));
         case 14: return sqlite3_result_int64(context, m_rank / m_shape.pipelineRanks);
         case 15: return sqlite3_result_int64(context, m_rank % m_shape.pipelineRanks);
+        case 16: return resultNumber(context, graphOf(span).graph);
+        case 17: return resultNumber(context, graphOf(span).node);
         default:
             return m_step == outsideSteps ? sqlite3_result_null(context)
                                           : sqlite3_result_int64(context, stepNumber(m_step));
@@ -101,9 +104,22 @@ public:
     }
 
 private:
+    static void resultNumber(sqlite3_context* context, const std::optional<std::int64_t>& number)
+    {
+        return number ? sqlite3_result_int64(context, *number) : sqlite3_result_null(context);
+    }
+
     bool readLabels(Database& database, std::int64_t run)
     {
         m_labels.clear();
+        m_graphs.clear();
+        // a file of an older version has no shapes
+        if (auto shapes = database.prepare("SELECT label, text FROM label_shape WHERE run=?")) {
+            shapes->bind(run);
+            for (auto more = database.step(*shapes); more && *more; more = database.step(*shapes))
+                if (const CudaGraphNode of = graphNodeIn(shapes->text(1)); of.known())
+                    m_graphs[shapes->integer(0)] = of;
+        }
         auto statement = database.prepare("SELECT label, text FROM label WHERE run=?");
         if (!statement) return false;
         statement->bind(run);
@@ -121,6 +137,12 @@ private:
         return label == m_labels.end() ? toText(span.op) : label->second;
     }
 
+    CudaGraphNode graphOf(const Span& span) const
+    {
+        const auto found = span.label == 0 ? m_graphs.end() : m_graphs.find(span.label);
+        return found == m_graphs.end() ? CudaGraphNode() : found->second;
+    }
+
     bool m_first = true;
     std::int64_t m_run = 0;
     std::int64_t m_step = 0;
@@ -129,6 +151,7 @@ private:
     std::int64_t m_firstSpan = 0;
     std::string m_lane;
     std::map<std::int64_t, std::string> m_labels;
+    std::map<std::int64_t, CudaGraphNode> m_graphs; // by label: of kernels of CUDA graphs
     std::vector<StoredSpan> m_spans;
 };
 
@@ -229,7 +252,7 @@ const std::array<SqlTable, 3>& sqlTables()
             "spans",
             "CREATE TABLE x(run INTEGER, step INTEGER, rank INTEGER, lane TEXT, stage INTEGER, kind TEXT, microbatch "
             "INTEGER, start_ns INTEGER, end_ns INTEGER, cpu_ns INTEGER, name TEXT, duration_ns INTEGER, span INTEGER, "
-            "step_number INTEGER, replica INTEGER, pipeline_rank INTEGER)",
+            "step_number INTEGER, replica INTEGER, pipeline_rank INTEGER, graph INTEGER, graph_node INTEGER)",
             "SELECT b.run, b.step, t.rank, t.lane, s.first_span + b.first, b.count, b.data FROM span_block AS b "
             "CROSS JOIN track AS t ON t.run=b.run AND t.track=b.track "
             "CROSS JOIN segment AS s ON s.run=b.run AND s.segment=b.segment WHERE 1",

@@ -4,7 +4,7 @@ namespace stagewright {
 
 RunState runStateOf(std::string_view text)
 {
-    for (const RunState state : {RunState::Recording, RunState::Complete})
+    for (const RunState state : {RunState::Recording, RunState::Complete, RunState::Receiving})
         if (text == toText(state)) return state;
     return RunState::Interrupted;
 }

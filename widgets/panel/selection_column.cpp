@@ -278,6 +278,9 @@ void SelectionColumn::describeIdle(SpanId id)
         m_selection->addRow(u"Slack"_s, durationText((*m_slack)[id], m_units),
                             u"How much later it could have started without a longer step, all else equal. Ops on the "
                             "critical path have none."_s);
+    if (const std::string& missing = timeline.missingRanks(); !missing.empty())
+        for (const QString& title : {u"Slack"_s, u"Critical path"_s})
+            m_selection->addRow(title, u"unknown"_s, sentence(missing));
     const auto& path = m_figures->criticalPath;
     if (std::any_of(path.begin(), path.end(), [&](const CriticalLink& link) { return link.span == id; }))
         m_selection->addRow(u"Critical path"_s, u"yes"_s, u"The step would end earlier if this op were shorter."_s);

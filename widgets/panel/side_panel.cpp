@@ -214,10 +214,17 @@ void SidePanel::fillSchedule()
         m_schedule->addRow(u"Clock"_s, clockText(info.clock), provenanceText(info));
         return;
     }
-    m_schedule->addRow(u"Name"_s, scheduleTitle(info.scheduleName),
-                       shownTip(QString::fromStdString(info.scheduleName)));
-    m_schedule->addRow(u"Stages × microbatches"_s, u"%L1 × %L2"_s.arg(info.stages).arg(info.microbatches),
-                       u"%1 ranks, stages on each: %2"_s.arg(info.ranks).arg(chunks));
+    const std::string& missing = m_run->timeline->missingRanks();
+    const QString why = missing.empty() ? u"The run has no schedule."_s : QString(sentence(missing));
+    const QString name = !info.scheduleName.empty() ? scheduleTitle(info.scheduleName)
+                         : m_run->schedule          ? u"custom order"_s
+                                                    : u"unknown"_s;
+    m_schedule->addRow(
+        u"Name"_s, name,
+        info.scheduleName.empty() && !m_run->schedule ? why : shownTip(QString::fromStdString(info.scheduleName)));
+    m_schedule->addRow(u"Stages × microbatches"_s,
+                       info.stages == 0 ? u"unknown"_s : u"%L1 × %L2"_s.arg(info.stages).arg(info.microbatches),
+                       info.stages == 0 ? why : u"%1 ranks, stages on each: %2"_s.arg(info.ranks).arg(chunks));
     if (filtered())
         m_schedule->addRow(u"Range time"_s, shownFigure(figure("makespan"), m_units), figureMeaning("makespan"));
     else
@@ -283,7 +290,10 @@ void SidePanel::fillBubble()
     m_bubble->setFigure(u"bubble_fraction"_s, m_headline);
     if (const std::string& note = figure("bubble_fraction").note; !note.empty())
         m_bubble->addText(wholeQuantities(sentence(note)), "faint");
-    addRankRows();
+    if (report.partial)
+        m_bubble->addText(u"Unknown: %1."_s.arg(QString::fromStdString(report.noArrivals)), "secondary");
+    else
+        addRankRows();
 }
 
 // Where ranks are many, those with the same share, one after the other, are one row; of many rows the idlest are shown,

@@ -65,6 +65,7 @@ QString stateText(RunState state)
     case RunState::Recording: return u"recording"_s;
     case RunState::Complete: return u"complete"_s;
     case RunState::Interrupted: return u"interrupted"_s;
+    case RunState::Receiving: return u"receiving"_s;
     }
     return {};
 }

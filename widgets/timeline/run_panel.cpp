@@ -4,6 +4,7 @@
 #include <cmath>
 #include <tuple>
 
+#include "traces/run/run_facts.h"
 #include "widgets/literals.h"
 #include "widgets/timeline/device_bar.h"
 
@@ -16,6 +17,7 @@ std::shared_ptr<const Timeline> emptyTimeline(const RunFile::Content& content)
     TimelineBuilder builder(content.info.provenance, content.info.clock, content.info.ranks);
     builder.setUnits(content.timeUnit, content.memoryUnit);
     if (content.schedule) builder.setSchedule(content.schedule);
+    builder.setMissingRanks(partOfPipeline(content.configuration, content.info.ranks));
     auto built = builder.build();
     return built ? *built : nullptr;
 }

@@ -8,6 +8,7 @@
 #include "schedules/base/step_number.h"
 #include "traces/analysis/collective_groups.h"
 #include "traces/analysis/collective_uses.h"
+#include "traces/analysis/device_idle.h"
 #include "traces/analysis/explain_gap.h"
 #include "traces/analysis/kernels.h"
 #include "widgets/literals.h"
@@ -119,7 +120,7 @@ std::vector<FactRow> collectiveFacts(const Timeline& timeline, SpanId span, cons
 
 std::vector<std::pair<QString, QString>> launchShape(const Timeline& timeline, const Span& work)
 {
-    // of "collective AllToAll, grid 8×2×1, block 128×1×1, inputs [[64,512]]"
+    // of "collective AllToAll, grid 8×2×1, block 128×1×1, inputs [[64,512]], graph 3, node 17"
     std::vector<std::pair<QString, QString>> out;
     for (const QString& part : named(std::string(timeline.shapeOf(work))).split(u", "_s, Qt::SkipEmptyParts)) {
         constexpr qsizetype most = 48; // inputs can be long lists
@@ -127,9 +128,12 @@ std::vector<std::pair<QString, QString>> launchShape(const Timeline& timeline, c
         const QString title = part.startsWith("grid"_L1)         ? u"Grid"_s
                               : part.startsWith("block"_L1)      ? u"Block"_s
                               : part.startsWith("collective"_L1) ? u"Operation"_s
+                              : part.startsWith("graph"_L1)      ? u"CUDA graph"_s
+                              : part.startsWith("node"_L1)       ? u"Graph node"_s
                                                                  : u"Inputs"_s;
         out.emplace_back(title, sizes.size() <= most ? sizes : sizes.left(most - 1) + u"…"_s);
     }
+    if (timeline.labelOf(work) == wholeGraph) out.emplace_back(u"Content"_s, u"unknown: traced as a whole"_s);
     return out;
 }
 

@@ -176,7 +176,8 @@ std::vector<McpTool> makeTools()
          "Query a run file",
          "A SELECT over spans(run, step, rank, lane, stage, kind, microbatch, start_ns, end_ns, cpu_ns, name, "
          "duration_ns, span, "
-         "step_number), runs, steps, memory, edges, metrics, notes. For any figure that report does not have.",
+         "step_number, graph, graph_node), runs, steps, memory, edges, metrics, notes. For any figure that report does "
+         "not have.",
          {aFile,
           {"query", Type::Text, true, "The SELECT."},
           {"max_rows", Type::Whole, false, "At most so many rows; 100 if left out."}},

@@ -123,8 +123,9 @@ Command command_sql()
                     .check(realNumber(0.1, 1e9));
                 verb.notes(
                     "Tables: spans(run, step, rank, lane, stage, kind, microbatch, start_ns, end_ns, cpu_ns, name,\n"
-                    "duration_ns, span, step_number), runs, steps, memory, edges, metrics, notes. The file is opened "
-                    "for reading only.\n"
+                    "duration_ns, span, step_number, replica, pipeline_rank, graph, graph_node), runs, steps, memory, "
+                    "edges,\n"
+                    "metrics, notes. The file is opened for reading only.\n"
                     "Example: stagewright sql demo.stagewright \"SELECT kind, count(*), avg(end_ns - start_ns) FROM "
                     "spans WHERE run = 1 GROUP BY kind\"");
                 return [options](Session& session) { return runSql(*options, session); };

@@ -134,11 +134,13 @@ QString ExportController::titleOf(const RunView& view, const QString& name) cons
 {
     const RunInfo& info = view.run->info;
     const QString schedule = scheduleTitle(info.scheduleName);
-    if (!view.figures->noOps.empty()) // a trace whose ops, and so its schedule, are not known
+    // a trace whose ops, and so its schedule, are not known, or whose other ranks are missing
+    if (!view.figures->noOps.empty() || info.stages == 0)
         return u"%1, %2"_s.arg(name, countText(info.ranks, u"1 rank"_s, u"%L1 ranks"_s));
     const QString shape = u"%1 × %2"_s.arg(countText(info.ranks, u"1 rank"_s, u"%L1 ranks"_s),
                                            countText(info.microbatches, u"1 microbatch"_s, u"%L1 microbatches"_s));
-    return name == schedule ? u"%1, %2"_s.arg(schedule, shape) : u"%1 (%2), %3"_s.arg(name, schedule, shape);
+    return name == schedule || schedule.isEmpty() ? u"%1, %2"_s.arg(name, shape)
+                                                  : u"%1 (%2), %3"_s.arg(name, schedule, shape);
 }
 
 QStringList ExportController::captionOf(const RunView& view, const QString& mark) const

@@ -90,12 +90,40 @@ snapshot = {"segments": [{"device": 0, "total_size": 4096, "blocks": [{"size": 1
                                {"action": "free_requested", "addr": 100, "size": 300, "time_us": 2050}, {"action": "free_completed", "addr": 100, "size": 300, "time_us": 2060}, {"action": "oom", "size": 1, "time_us": 2080}], []],
             "external_annotations": [{"stage": "START", "name": "PP:0F0", "device": 0, "time_us": 1000}, {"stage": "END", "name": "PP:0F0", "device": 0, "time_us": 1100}]}
 
+time = 1759300000000000  # us: memory timelines, sizes by category at times and single changes in ns
+sizes = [[time, time, time + 10, time + 20],
+         [[0, 4096, 2048, 0, 0, 0, 0, 0, 0], [0, 4096, 2048, 128, 0, 0, 0, 0, 0], [0, 4096, 2048, 128, 64, 1024, 0, 0, 0], [0, 4096, 2048, 128, 0, 1024, 512, 16, 8]]]
+changes = [[-1, 1, 4096, 0], [-1, 1, 2048, 1], [time * 1000, 2, 128, 2], [time * 1000 + 9, 2, 1024, 4], [time * 1000 + 20, 3, -1024, 4], [time * 1000 + 20, 3, 1024, 5],
+           [time * 1000 + 35, 4, -1024, 5]]
+
+
+def nsys_lines():
+    process = 77 << 24
+    device = {"deviceId": "0", "streamId": "7", "globalPid": str(process)}
+    lines = []
+    for i in range(3):
+        lines.append({"Type": 79, "CudaEvent": {"startNs": str(1000 + 100 * i), "endNs": str(1060 + 100 * i), **device, "correlationId": i + 1, "eventClass": 3,
+                                                "kernel": {"shortName": "2", "demangledName": "2", "gridX": 12, "gridY": 1, "gridZ": 1, "blockX": 128, "blockY": 1, "blockZ": 1}}})
+        lines.append({"Type": 48, "TraceProcessEvent": {"startNs": str(980 + 100 * i), "endNs": str(990 + 100 * i), "correlationId": i + 1, "name": "0", "globalTid": str(process)}})
+    lines.append({"Type": 80, "CudaEvent": {"startNs": "1400", "endNs": "1450", **device, "correlationId": 9, "memcpy": {"copyKind": 1, "sizebytes": "4096"}}})
+    lines.append({"Type": 80, "CudaEvent": {"startNs": "1460", "endNs": "1470", **device, "correlationId": 10, "memset": {"sizebytes": "64"}}})
+    lines.append({"Type": 106, "CudaEvent": {"startNs": "1500", "endNs": "1510", "streamId": "4294967295", "sync": {"syncType": 1}}})
+    lines.append({"Type": 59, "NvtxEvent": {"Timestamp": "950", "EndTimestamp": "1300", "TextId": "3", "GlobalTid": str(process)}})
+    lines.append({"Type": 59, "NvtxEvent": {"Timestamp": "960", "EndTimestamp": "1310", "Text": "range", "GlobalTid": str(process)}})
+    lines.append({"type": "String", "id": "5", "value": "more"})
+    lines.append({"data": ["cudaLaunchKernel", "", "gemm", "PP:0F0"]})
+    return "".join(json.dumps(line) + "\n" for line in lines)
+
+
 traces = [trace(0), trace(1)]
 (here / "json" / "records_rank0.json").write_text(traces[0])
 (here / "json" / "records_rank1.json").write_text(traces[1])
 (here / "json" / "xla.json").write_text(xla())
 (here / "json" / "trace_view.json").write_text(ascend())
 (here / "json" / "snapshot.json").write_text(json.dumps(snapshot, separators=(",", ":")))
+(here / "json" / "memory_sizes.json").write_text(json.dumps(sizes))
+(here / "json" / "memory_changes.json").write_text(json.dumps(changes))
+(here / "nsight" / "lines.json").write_text(nsys_lines())
 
 small = '{"traceEvents":[{"ph":"X","cat":"kernel","name":"gemm","pid":0,"tid":7,"ts":1,"dur":5,"args":{"stream":7}}]}'.encode()
 out = here / "archives"

@@ -2,9 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <tuple>
 
+#include <fmt/format.h>
+
+#include "schedules/base/quantity.h"
 #include "schedules/base/text.h"
+#include "traces/analysis/coverage.h"
 
 namespace stagewright {
 
@@ -73,10 +78,58 @@ void AscendDevices::addCopy(const DeviceSpan& copy, std::int64_t stream, std::in
     m_seen = true;
 }
 
-void AscendDevices::addPiece(std::int64_t stream, std::int64_t task, Nanos start)
+void AscendDevices::addPiece(const KinetoEvent& event, Nanos start, Nanos end)
 {
-    if (stream >= 0 && task >= 0) m_pieces.push_back({{stream, task}, start});
+    const auto place = [](std::int64_t number) {
+        return static_cast<int>(std::clamp<std::int64_t>(number, -1, 1 << 14));
+    };
+    const std::string name = lowered(event.name);
+    const bool waits = holdsOneOf(name, {"wait"});
+    m_pieces.push_back({start, end, event.args.stream, event.args.task, place(event.args.sourceRank),
+                        place(event.args.targetRank), waits || holdsOneOf(name, {"record", "notify"}), waits});
     m_seen = true;
+}
+
+// A message's event doesn't say whom it is from or to, but its pieces do: those that move bytes from rank to rank, or
+// the signals to the other rank where that one reads.
+void AscendDevices::findPeers(ForeignRank& rank) const
+{
+    for (ForeignMessage& message : rank.messages) {
+        if (message.kind == MessageKind::Collective || !message.device || message.from >= 0 || message.to >= 0)
+            continue;
+        std::set<std::pair<int, int>> moved, signalled; // from, to
+        auto piece = std::lower_bound(m_pieces.begin(), m_pieces.end(), message.start,
+                                      [](const Piece& one, Nanos time) { return one.start < time; });
+        for (; piece != m_pieces.end() && piece->start < message.end; ++piece)
+            if (piece->from >= 0 && piece->to >= 0 && piece->from != piece->to && !piece->waits)
+                (piece->signal ? signalled : moved).emplace(piece->from, piece->to);
+        const bool sends = message.kind == MessageKind::Send;
+        if (moved.size() == 1)
+            std::tie(message.from, message.to) = *moved.begin();
+        else if (moved.empty() && signalled.size() == 1)
+            std::tie(sends ? message.from : message.to, sends ? message.to : message.from) = *signalled.begin();
+        else
+            continue; // none, or several at that time
+        message.inGroup = true;
+        rank.placeInGroup.try_emplace(rank.names[message.group], sends ? message.from : message.to);
+    }
+}
+
+void AscendDevices::noteWaits(ForeignRank& rank) const
+{
+    Coverage moving, any;
+    for (const Piece& piece : m_pieces) {
+        if (!piece.signal) moving.add(piece.start, piece.end);
+        if (!piece.signal || piece.waits) any.add(piece.start, piece.end);
+    }
+    Coverage all;
+    for (const ForeignMessage& message : rank.messages)
+        if (message.device) all.add(message.start, message.end);
+    if (const Nanos waiting = any.total() - moving.total(); waiting > 0 && all.total() > 0)
+        rank.notes.push_back(
+            fmt::format("for {} of the {} of its collectives and messages HCCL's tasks wait for other ranks "
+                        "(Notify_Wait) and move nothing",
+                        formatDuration(waiting), formatDuration(all.total())));
 }
 
 void AscendDevices::addFlow(char phase, std::string_view id, std::uint32_t thread, Nanos time)
@@ -94,6 +147,9 @@ void AscendDevices::finish(TraceThreads& threads, ForeignRank& rank, std::vector
         return threads.processName(process) == "Ascend Hardware";
     });
     if (!m_seen && !named) return;
+    std::sort(m_pieces.begin(), m_pieces.end(), [](const Piece& a, const Piece& b) { return a.start < b.start; });
+    findPeers(rank);
+    noteWaits(rank);
     keepCopies(rank, external);
     leaveOutRepeats(threads, rank);
     nameThreads(threads, rank);
@@ -103,12 +159,14 @@ void AscendDevices::finish(TraceThreads& threads, ForeignRank& rank, std::vector
 void AscendDevices::keepCopies(ForeignRank& rank, std::vector<std::int64_t>& external)
 {
     constexpr Nanos rounded = 1000; // some versions print times with fewer digits in one of the lists
-    std::sort(m_pieces.begin(), m_pieces.end());
+    std::vector<std::pair<std::pair<std::int64_t, std::int64_t>, Nanos>> pieces; // stream, task; start
+    for (const Piece& piece : m_pieces)
+        if (piece.stream >= 0 && piece.task >= 0) pieces.push_back({{piece.stream, piece.task}, piece.start});
+    std::sort(pieces.begin(), pieces.end());
     for (const Copy& copy : m_copies) {
         const std::pair place{copy.stream, copy.task};
-        const auto piece =
-            std::lower_bound(m_pieces.begin(), m_pieces.end(), std::pair(place, copy.span.start - rounded));
-        if (piece != m_pieces.end() && piece->first == place && piece->second <= copy.span.start + rounded) {
+        const auto piece = std::lower_bound(pieces.begin(), pieces.end(), std::pair(place, copy.span.start - rounded));
+        if (piece != pieces.end() && piece->first == place && piece->second <= copy.span.start + rounded) {
             ++rank.leftOut["pieces of collectives"];
             continue;
         }
@@ -117,7 +175,7 @@ void AscendDevices::keepCopies(ForeignRank& rank, std::vector<std::int64_t>& ext
         external.push_back(-1);
     }
     std::vector<Copy>().swap(m_copies);
-    std::vector<std::pair<std::pair<std::int64_t, std::int64_t>, Nanos>>().swap(m_pieces);
+    std::vector<Piece>().swap(m_pieces);
 }
 
 void AscendDevices::leaveOutRepeats(const TraceThreads& threads, ForeignRank& rank)

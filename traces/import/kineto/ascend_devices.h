@@ -36,7 +36,7 @@ public:
 
     // Copies wait until the pieces of collectives are known: both list the same tasks. bytes −1: unknown.
     void addCopy(const DeviceSpan& copy, std::int64_t stream, std::int64_t task, Bytes bytes);
-    void addPiece(std::int64_t stream, std::int64_t task, Nanos start);
+    void addPiece(const KinetoEvent& event, Nanos start, Nanos end);
     // From a framework's operator to the task of a device. thread: of a device for the end of one.
     void addFlow(char phase, std::string_view id, std::uint32_t thread, Nanos time);
     // Work on a device is launched where its operator asked for it, which another thread of the framework does later.
@@ -48,15 +48,24 @@ private:
         std::int64_t stream, task;
         Bytes bytes;
     };
+    struct Piece { // of a collective or message, on one of its planes
+        Nanos start, end;
+        std::int64_t stream, task;
+        int from, to; // places in the group; −1: unknown
+        bool signal;  // waits for another rank, or signals to it; else it moves bytes
+        bool waits;
+    };
+    void findPeers(ForeignRank& rank) const;
+    void noteWaits(ForeignRank& rank) const;
     void keepCopies(ForeignRank& rank, std::vector<std::int64_t>& external);
     void leaveOutRepeats(const TraceThreads& threads, ForeignRank& rank);
     void nameThreads(const TraceThreads& threads, ForeignRank& rank);
     void tie(TraceThreads& threads, ForeignRank& rank);
 
     std::vector<Copy> m_copies;
-    std::vector<std::pair<std::pair<std::int64_t, std::int64_t>, Nanos>> m_pieces; // stream, task; start
-    std::map<std::string, std::pair<Nanos, std::uint32_t>, std::less<>> m_from;    // by flow
-    std::vector<std::pair<std::pair<std::uint32_t, Nanos>, std::string>> m_into;   // thread, start; flow
+    std::vector<Piece> m_pieces;
+    std::map<std::string, std::pair<Nanos, std::uint32_t>, std::less<>> m_from;  // by flow
+    std::vector<std::pair<std::pair<std::uint32_t, Nanos>, std::string>> m_into; // thread, start; flow
     std::string m_name, m_group;
     bool m_seen = false;
 };

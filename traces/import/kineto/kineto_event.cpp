@@ -89,6 +89,7 @@ std::int64_t* numberNamed(char first, const Is& is, KinetoArgs& args)
     case 'e': return is("external id") ? &args.external : nullptr;
     case 's':
         if (is("stream") || is("stream id")) return &args.stream;
+        if (is("src rank")) return &args.sourceRank;
         if (is("size(Byte)")) return &args.copied;
         return is("step") || is("step_num") ? &args.step : nullptr;
     case 'S':
@@ -99,7 +100,11 @@ std::int64_t* numberNamed(char first, const Is& is, KinetoArgs& args)
         if (is("Dst Rank")) return &args.targetRank;
         if (is("Device Type")) return &args.deviceType;
         return is("Device Id") ? &args.deviceId : nullptr;
+    case 'd': return is("dst rank") ? &args.targetRank : nullptr;
     case 'b': return is("bytes") ? &args.copied : nullptr;
+    case 'g':
+        if (is("graph id")) return &args.graph;
+        return is("graph node id") ? &args.graphNode : nullptr;
     case 'I': return is("In msg nelems") ? &args.elementsIn : nullptr;
     case 'O': return is("Out msg nelems") ? &args.elementsOut : nullptr;
     case 'B': return is("Bytes") ? &args.bytes : nullptr;

@@ -34,6 +34,8 @@ struct KinetoArgs {
     std::int64_t elementsOut = -1;
     std::array<std::int64_t, 3> grid{}; // of a kernel's launch; 0: unknown
     std::array<std::int64_t, 3> block{};
+    std::int64_t graph = -1; // "graph id", of a CUDA graph's kernel or copy; 0: none
+    std::int64_t graphNode = -1;
     std::int64_t task = -1;       // of a stream of an NPU
     std::int64_t count = -1;      // elements of its collective
     bool ofPlane = false;         // it is a piece of one

@@ -10,6 +10,7 @@
 #include "traces/foreign/json_events.h"
 #include "traces/import/kineto/event_repair.h"
 #include "traces/import/kineto/trace_events.h"
+#include "traces/import/other_files.h"
 
 namespace stagewright {
 
@@ -97,6 +98,7 @@ private:
 
 Result<ForeignFile> readFile(const std::string& path, const ImportOptions& options, const Progress& progress)
 {
+    if (auto other = otherJsonOf(headOf(path))) return tl::unexpected(std::move(*other));
     STAGEWRIGHT_TRY(auto source, ByteSource::open(path));
     return readJsonTrace(*source, path, options, progress);
 }

@@ -14,6 +14,7 @@
 #include "schedules/base/text.h"
 #include "traces/analysis/device_idle.h"
 #include "traces/analysis/kernels.h"
+#include "traces/foreign/graph_node.h"
 #include "traces/import/kineto/ascend_devices.h"
 #include "traces/import/kineto/kineto_job.h"
 #include "traces/import/kineto/kineto_launches.h"
@@ -176,11 +177,14 @@ private:
     {
         return m_event.nameId != KinetoEvent::unknown ? m_event.nameId : m_rank.names.idOf(m_event.name);
     }
-    // With the shape of its launch; a job launches the same kernels again and again.
+    // With the shape of its launch and its place in a CUDA graph; a job launches the same kernels again and again.
     std::uint32_t nameOfKernel()
     {
         const auto& [gridX, gridY, gridZ] = m_event.args.grid;
         const std::uint32_t name = nameOf();
+        const CudaGraphNode graph = graphNodeOf(m_event.args.graph, m_event.args.graphNode);
+        if (graph.known())
+            return m_rank.names.shaped(name, withGraph(launchShape(m_event.args.grid, m_event.args.block), graph));
         if (gridX <= 0) return name;
         Shaped& known = m_shaped[(name * 31 + static_cast<std::size_t>(gridX + gridY + gridZ)) % m_shaped.size()];
         if (known.name != name || known.grid != m_event.args.grid || known.block != m_event.args.block)
@@ -272,7 +276,7 @@ private:
             break;
         }
         case AscendPart::Piece:
-            m_ascend.addPiece(args.stream, args.task, start);
+            m_ascend.addPiece(m_event, start, start + duration);
             ++m_rank.leftOut["pieces of collectives"];
             break;
         default: ++m_rank.leftOut["waits and signals of streams"];
@@ -290,7 +294,7 @@ private:
         switch (category) {
         case Category::Kernel:
         case Category::Copy: {
-            span.name = category == Category::Kernel ? nameOfKernel() : nameOf();
+            span.name = nameOfKernel();
             span.thread = threadOf(true);
             DeviceSpan work{span, idOf(args.correlation), category == Category::Copy, false};
             if (category == Category::Kernel) takeCollective(work);

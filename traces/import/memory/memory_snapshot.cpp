@@ -10,15 +10,13 @@
 #include "traces/import/memory/memory_snapshot.h"
 
 #include <algorithm>
-#include <iterator>
 #include <map>
-#include <memory>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "schedules/base/time_limits.h"
-#include "traces/foreign/byte_source.h"
+#include "traces/foreign/byte_iterator.h"
 #include "traces/format/format_registry.h"
 
 namespace stagewright {
@@ -28,7 +26,6 @@ namespace {
 using nlohmann::json;
 
 constexpr int mostDevices = 1024;
-constexpr std::int64_t mostBytes = std::int64_t{1} << 50;
 constexpr std::int64_t mostMicroseconds = farthestReading / 1000;
 
 enum class Action : std::uint8_t {
@@ -180,9 +177,9 @@ private:
             if (m_key == "time_us") m_event.time = number;
         } else if (m_root == Root::Segments && m_depth == inEntry) {
             if (m_key == "device") m_segment.device = deviceOf(number);
-            if (m_key == "total_size") m_segment.size = std::clamp<std::int64_t>(number, 0, mostBytes);
+            if (m_key == "total_size") m_segment.size = std::clamp<std::int64_t>(number, 0, mostMemoryBytes);
         } else if (m_root == Root::Segments && m_depth == inBlock && m_inBlocks) {
-            if (m_key == "size") m_blockSize = std::clamp<std::int64_t>(number, 0, mostBytes);
+            if (m_key == "size") m_blockSize = std::clamp<std::int64_t>(number, 0, mostMemoryBytes);
         } else if (m_root == Root::Marks && m_depth == inEntry) {
             if (m_key == "device") m_mark.device = deviceOf(number);
             if (m_key == "time_us") m_mark.time = number;
@@ -195,7 +192,7 @@ private:
     }
     void endEvent()
     {
-        if (m_event.action == Action::None || m_event.size < 0 || m_event.size > mostBytes ||
+        if (m_event.action == Action::None || m_event.size < 0 || m_event.size > mostMemoryBytes ||
             m_event.time > mostMicroseconds || m_device >= mostDevices) {
             ++m_out.damaged;
             return;
@@ -223,43 +220,6 @@ private:
     bool m_inBlocks = false, m_active = false;
     std::int64_t m_blockSize = 0;
     std::int64_t m_errorAt = -1;
-};
-
-// The bytes of a source for the parser.
-class ByteIterator {
-public:
-    using iterator_category = std::input_iterator_tag;
-    using value_type = char;
-    using difference_type = std::ptrdiff_t;
-    using pointer = const char*;
-    using reference = const char&;
-
-    ByteIterator() = default; // the end
-    explicit ByteIterator(ByteSource& source) : m_buffer(std::make_shared<Buffer>(source)) { m_buffer->fill(); }
-    reference operator*() const { return m_buffer->bytes[m_buffer->at]; }
-    ByteIterator& operator++()
-    {
-        if (++m_buffer->at == m_buffer->size) m_buffer->fill();
-        return *this;
-    }
-    bool operator==(const ByteIterator& other) const { return ended() == other.ended(); }
-    bool operator!=(const ByteIterator& other) const { return !(*this == other); }
-
-private:
-    struct Buffer {
-        explicit Buffer(ByteSource& from) : source(from), bytes(1 << 16) {}
-        void fill()
-        {
-            at = 0;
-            size = source.read(bytes.data(), bytes.size());
-        }
-        ByteSource& source;
-        std::vector<char> bytes;
-        std::size_t at = 0;
-        std::size_t size = 0;
-    };
-    bool ended() const { return !m_buffer || m_buffer->size == 0; }
-    std::shared_ptr<Buffer> m_buffer; // shared by copies, as an input stream is
 };
 
 // Ranges that a START and an END of one name make; what is open at the end ends there.

@@ -1,6 +1,8 @@
 // Nsight Systems exported to SQLite (`nsys export --type sqlite`). Tables and columns vary with versions and with what
 // was traced: each is checked before it is read, rows come in any order. Every process that used a GPU is a rank; host
 // ranges (NVTX) are tied to kernels by the runtime calls within them.
+#include "traces/import/nsight/nsys_sqlite.h"
+
 #include <algorithm>
 #include <array>
 #include <filesystem>
@@ -13,10 +15,10 @@
 #include "traces/analysis/device_idle.h"
 #include "traces/analysis/kernels.h"
 #include "traces/foreign/archive.h"
+#include "traces/foreign/graph_node.h"
 #include "traces/format/format_registry.h"
 #include "traces/import/nsight/nccl_calls.h"
 #include "traces/import/nsight/nvtx_payload.h"
-#include "traces/store/database.h"
 #include "traces/store/trust.h"
 
 namespace stagewright {
@@ -37,12 +39,19 @@ public:
         auto opened =
             isInMemory(m_path) ? Database::openInMemory(m_path) : Database::open(m_path, SQLITE_OPEN_READONLY);
         if (!opened) return tl::unexpected(std::move(opened.error()));
-        m_database = std::move(*opened);
+        std::int64_t bytes = 0;
         for (const char* suffix : {"", "-wal"}) {
             std::error_code absent;
-            const auto bytes = std::filesystem::file_size(m_path + suffix, absent);
-            if (!absent) m_bytes += static_cast<std::int64_t>(bytes);
+            const auto size = std::filesystem::file_size(m_path + suffix, absent);
+            if (!absent) bytes += static_cast<std::int64_t>(size);
         }
+        return read(std::move(*opened), bytes);
+    }
+
+    Result<ForeignFile> read(std::unique_ptr<Database> database, std::int64_t bytes)
+    {
+        m_database = std::move(database);
+        m_bytes = bytes;
         STAGEWRIGHT_CHECK(limitFor(*m_database, m_bytes));
         const Watch stop(*m_database, [this] { return m_progress.cancelled(); });
         if (auto done = readTables(); !done)
@@ -236,7 +245,7 @@ private:
             if (*nameColumn == '\0' && has.contains(column)) nameColumn = column;
         each(table, has,
              {"start", "end", "deviceId", "streamId", "correlationId", "globalPid", "copyKind", nameColumn, "bytes",
-              "gridX", "gridY", "gridZ", "blockX", "blockY", "blockZ"},
+              "gridX", "gridY", "gridZ", "blockX", "blockY", "blockZ", "graphId", "graphNodeId"},
              [&](Statement& row) {
                  const Nanos start = row.integer(0);
                  const Nanos end = row.integer(1);
@@ -252,8 +261,10 @@ private:
                  DeviceSpan span;
                  span.start = start;
                  span.end = end;
-                 span.name = rank->names.idOf(name, launchShape({row.integer(9), row.integer(10), row.integer(11)},
-                                                                {row.integer(12), row.integer(13), row.integer(14)}));
+                 const std::string launch = launchShape({row.integer(9), row.integer(10), row.integer(11)},
+                                                        {row.integer(12), row.integer(13), row.integer(14)});
+                 const CudaGraphNode graph = graphNodeOf(row.integer(15), row.integer(16));
+                 span.name = rank->names.idOf(name, graph.known() ? withGraph(launch, graph) : launch);
                  span.thread = threadOf(*rank, (row.integer(2) << 32) ^ row.integer(3),
                                         fmt::format("GPU {} stream {}", row.integer(2), row.integer(3)), true);
                  rank->threads[span.thread].gpu =
@@ -503,6 +514,12 @@ Result<ForeignFile> readNsight(const std::string& path, const ImportOptions& opt
 bool looksLikeSqlite(std::string_view head) { return head.starts_with("SQLite format 3"); }
 
 } // namespace
+
+Result<ForeignFile> readNsightTables(std::unique_ptr<Database> database, const std::string& path, std::int64_t bytes,
+                                     const ImportOptions& options, const Progress& progress)
+{
+    return NsightReader(path, options, progress).read(std::move(database), bytes);
+}
 
 namespace formats {
 
