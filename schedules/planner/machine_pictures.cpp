@@ -266,12 +266,14 @@ PlannerPicture subPipelinePicture(std::int64_t segments, double compute, double 
 PlannerPicture pictureOf(const UnevenProblem& problem, const UnevenAnswer& answer)
 {
     if (!answer.best) {
-        double caps = 0;
-        for (const UnevenDevice& one : problem.devices) caps += one.cap;
-        return {
-            fmt::format("Nothing fits: the state is {}, all devices together have {}, and activations need their part.",
-                        shortNumber(problem.state, 2), shortNumber(caps, 2)),
-            nothingPlot("no division fits")};
+        std::string why = fmt::format("Nothing fits: no devices have room for the activations of {}",
+                                      counted(problem.samples, "sample"));
+        if (answer.room)
+            why = fmt::format("Nothing fits: the state is {}, activations of any division leave {} for it at most: {} "
+                              "are missing",
+                              shortNumber(problem.state, 2), shortNumber(*answer.room, 2),
+                              shortNumber(problem.state - *answer.room, 2));
+        return {why + ".", nothingPlot("no division fits")};
     }
     PlannerPicture out;
     out.sentence = fmt::format("The slowest device takes {}.", shortNumber(answer.best->time, 2));

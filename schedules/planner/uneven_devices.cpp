@@ -54,6 +54,12 @@ public:
         return least == times.end() ? std::nullopt : within(*least);
     }
 
+    std::optional<double> room() const
+    {
+        const double most = roomiest(std::numeric_limits<double>::infinity()).room;
+        return std::isfinite(most) ? std::optional(most) : std::nullopt;
+    }
+
 private:
     // A number of samples with the microbatches that leave most room for the state.
     struct Way {
@@ -83,30 +89,44 @@ private:
         return out;
     }
 
-    std::optional<UnevenPlan> within(double most) const
+    // Divisions of all samples within a time that leave most room for the state.
+    struct Roomiest {
+        double room = -std::numeric_limits<double>::infinity(); // so: there is none
+        std::vector<std::vector<Way>> ways;                     // by kind
+        std::vector<std::vector<const Way*>> picked;            // by device and samples of those up to it
+    };
+    Roomiest roomiest(double most) const
     {
-        if (m_progress.cancelled()) return std::nullopt;
         constexpr double none = -std::numeric_limits<double>::infinity();
         const auto samples = static_cast<std::size_t>(m_problem.samples);
-        std::vector<std::vector<Way>> ways;
-        for (const UnevenDevice& device : m_kinds) ways.push_back(waysWithin(most, device));
+        Roomiest out;
+        for (const UnevenDevice& device : m_kinds) out.ways.push_back(waysWithin(most, device));
         std::size_t taken = 0;
-        for (const std::size_t kind : m_kindOf) taken += ways[kind].empty() ? 0 : ways[kind].back().samples;
-        if (taken < samples) return std::nullopt;
+        for (const std::size_t kind : m_kindOf) taken += out.ways[kind].empty() ? 0 : out.ways[kind].back().samples;
+        if (taken < samples) return out;
         std::vector<double> rooms(samples + 1, none);
         rooms[0] = 0;
-        std::vector<std::vector<const Way*>> picked;
         for (const std::size_t kind : m_kindOf) {
             std::vector<double> next(samples + 1, none);
             std::vector<const Way*> choice(samples + 1, nullptr);
-            for (const Way& way : ways[kind])
+            for (const Way& way : out.ways[kind])
                 for (std::size_t all = way.samples; all <= samples; ++all)
                     if (const double sum = rooms[all - way.samples] + way.room; sum > next[all])
                         next[all] = sum, choice[all] = &way;
             rooms = std::move(next);
-            picked.push_back(std::move(choice));
+            out.picked.push_back(std::move(choice));
         }
-        if (!(rooms[samples] >= m_problem.state * (1 - slack))) return std::nullopt;
+        out.room = rooms[samples];
+        return out;
+    }
+
+    std::optional<UnevenPlan> within(double most) const
+    {
+        if (m_progress.cancelled()) return std::nullopt;
+        const Roomiest found = roomiest(most);
+        if (!std::isfinite(found.room) || found.room < m_problem.state * (1 - slack)) return std::nullopt;
+        const auto& picked = found.picked;
+        const auto samples = static_cast<std::size_t>(m_problem.samples);
         UnevenPlan plan;
         for (std::size_t device = picked.size(), left = samples; device-- > 0;) {
             const Way& way = *picked[device][left];
@@ -250,7 +270,9 @@ Result<UnevenAnswer> planUneven(const UnevenProblem& problem, const Progress& pr
     if (problem.fraction <= 0)
         for (const UnevenPlan* plan : {&out.even, &out.speed})
             if (plan->fits) most = std::min(most, plan->time);
-    out.best = Search(problem, progress).best(most);
+    const Search search(problem, progress);
+    out.best = search.best(most);
+    if (!out.best && !progress.cancelled()) out.room = search.room();
     if (progress.cancelled()) return fail(ErrorCode::Cancelled, "interrupted");
     return out;
 }

@@ -45,6 +45,8 @@ struct UnevenAnswer {
     std::optional<UnevenPlan> best; // shares are even, but for devices that have less room; none where nothing fits
     UnevenPlan even;                // the same samples and state on each
     UnevenPlan speed;               // both in proportion to speed, which counts samples and nothing that is fixed
+    // The most that any division leaves for the state; none where not even the samples have room. Where nothing fits.
+    std::optional<double> room;
 };
 double unevenTime(const UnevenProblem& problem, const UnevenDevice& device, UnevenPlan::Pick pick); // of its samples
 double unevenMemory(const UnevenDevice& device, UnevenPlan::Pick pick);                             // without state

@@ -281,17 +281,21 @@ MixedDivision byLines(const UnevenProblem& problem, const UnevenPlan& plan)
 std::string whyNothingFits(const UnevenProblem& problem, const UnevenAnswer& answer)
 {
     const auto size = [](double gb) { return formatBytes(wholeFrom(gb, perGB)); };
-    double memory = 0, others = 0;
+    double memory = 0;
     for (std::size_t i = 0; i < problem.devices.size(); ++i) {
         const UnevenDevice& device = problem.devices[i];
         if (const double one = unevenMemory(device, {1, 1}); problem.least > 0 && one > device.cap)
             return fmt::format("no division fits: rank {} has {}; one sample and gathered weights take {}", i,
                                size(device.cap), size(one));
         memory += device.cap;
-        others += unevenMemory(device, answer.speed.picks[i]);
     }
-    return fmt::format("no division fits: all ranks have {}; the state takes {}, activations and gathered weights {}",
-                       size(memory), size(problem.state), size(others));
+    const std::string all = fmt::format("no division fits: all ranks have {}; ", size(memory));
+    if (!answer.room)
+        return all + fmt::format("the activations of {} have no room", counted(problem.samples, "sample"));
+    return all +
+           fmt::format("the state takes {}, and activations and gathered weights leave {} of any division at most: "
+                       "{} are missing",
+                       size(problem.state), size(*answer.room), size(problem.state - *answer.room));
 }
 
 // The best division by the lines, simulated. A rank that waits for slower ones holds more gradients than one among its

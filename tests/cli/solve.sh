@@ -83,3 +83,10 @@ expect_err '--jobs is given beside a problem'
 run stagewright solve --jobs partial.stagewright#9
 expect_code 2
 expect_err "no run 9"
+# what is missing is said; an example's plan is a layout
+run stagewright solve "$ROOT/tests/data/planners/cephalo_none.json"
+expect_code 1
+expect_err 'Nothing fits: the state is 40, activations of any division leave [0-9.]+ for it at most: [0-9.]+ are missing'
+run stagewright solve --example alpa_inter --save-layout example.json
+expect_code 0
+expect_file example.json

@@ -242,7 +242,25 @@ private slots:
             const auto answer = planUneven(problem);
             QVERIFY(answer.has_value());
             QCOMPARE(answer->best.has_value(), std::isfinite(best));
-            if (!answer->best) continue;
+            double mostRoom = -1;
+            const std::function<void(std::size_t, int, double)> roomOf = [&](std::size_t device, int left,
+                                                                             double room) {
+                if (device == problem.devices.size()) {
+                    if (left == 0) mostRoom = std::max(mostRoom, room);
+                    return;
+                }
+                const UnevenDevice& one = problem.devices[device];
+                for (int n = problem.least; n <= left; ++n) {
+                    const double held = n == 0 ? 0 : one.a1 + one.a0 + one.kept * n; // microbatches of one need least
+                    if (held <= one.cap) roomOf(device + 1, left - n, room + one.cap - held);
+                }
+            };
+            if (!answer->best) {
+                roomOf(0, problem.samples, 0);
+                QCOMPARE(answer->room.has_value(), mostRoom >= 0);
+                if (answer->room) QVERIFY(std::abs(*answer->room - mostRoom) < 1e-9 && mostRoom < problem.state);
+                continue;
+            }
             ++fitting;
             QVERIFY(std::abs(answer->best->time - best) < 1e-9);
             double state = 0;

@@ -136,7 +136,7 @@ Result<int> runSolve(const SolveChoice& options, Session& session)
             return fail(ErrorCode::Usage, "an example is asked for beside a problem", "leave one of them out");
         STAGEWRIGHT_TRY(const auto made, exampleProblem(options.example));
         STAGEWRIGHT_TRY(const auto problem, changed(made, options.numbers));
-        if (options.plot.empty()) {
+        if (options.plot.empty() && options.layout.empty()) {
             if (!options.output.empty()) STAGEWRIGHT_CHECK(writeFileAtomically(options.output, problem));
             if (session.json) session.answer({{"example", ownJson(problem)}});
             session.out(problem);
@@ -175,7 +175,7 @@ Command command_solve()
                        "Solve it with another number, for example between=6e10; may be repeated")
                 .form("KEY=X");
             verb.value("--example", &options->example,
-                       "Print a problem of this program to start from; with --plot, solve and draw it")
+                       "Print a problem of this program to start from; with --plot or --save-layout, solve it")
                 .form("PROGRAM");
             verb.value("--jobs", &options->jobs,
                        "A job for Jigsaw: a run that was recorded with --replicas and --cut; may be repeated")
