@@ -6,6 +6,7 @@
 
 #include "profiler/cupti/device_times.h"
 #include "profiler/cupti/trace_facts.h"
+#include "profiler/record/ran_order.h"
 #include "profiler/record/step_timeline.h"
 #include "profiler/record/virtual_clock.h"
 
@@ -55,7 +56,7 @@ void moveWork(StepRecord& record, const std::vector<Interval>& before)
 } // namespace
 
 Recorder::Recorder(std::shared_ptr<const CheckedSchedule> schedule, const RecorderOptions& options)
-    : m_schedule(std::move(schedule)), m_messages(*m_schedule), m_options(options)
+    : m_schedule(std::move(schedule)), m_messages(*m_schedule), m_ran(m_schedule), m_options(options)
 {
     m_options.threadCpu = m_options.threadCpu || m_options.virtualClock;
     for (const std::vector<Op>& list : m_schedule->compute().order) {
@@ -86,7 +87,12 @@ Result<RecordedStep> Recorder::finishStep(const GpuTrace* trace, TraceFacts* fac
     for (const std::unique_ptr<RankRecorder>& rank : m_ranks) events.push_back(rank->take());
     for (std::size_t rank = 0; rank < m_adopted.size(); ++rank)
         if (!m_adopted[rank].empty()) events[rank] = std::exchange(m_adopted[rank], {});
-    STAGEWRIGHT_TRY(StepRecord record, decodeStep(m_steps, m_schedule, m_messages, events, m_begin, m_origin));
+    if (m_options.ordersItself) {
+        STAGEWRIGHT_TRY(auto ran, inOrderOf(m_schedule, m_ran, events));
+        if (ran != m_ran) m_messages = ExpectedMessages(*ran);
+        m_ran = std::move(ran);
+    }
+    STAGEWRIGHT_TRY(StepRecord record, decodeStep(m_steps, m_ran, m_messages, events, m_begin, m_origin));
 
     RecordedStep result;
     result.step = m_steps;

@@ -27,6 +27,7 @@ struct RecorderOptions {
     bool threadCpu = true;              // the virtual clock needs it
     Channels channels{};                // of the virtual clock: whether messages share their links
     std::vector<int> gradientBuckets{}; // of the virtual clock (schedules/execute/place_buckets.h)
+    bool ordersItself = false;          // ranks find the order of their ops while they run: record/ran_order.h
 };
 
 struct RecordedStep {
@@ -56,6 +57,7 @@ public:
 private:
     std::shared_ptr<const CheckedSchedule> m_schedule;
     ExpectedMessages m_messages;
+    std::shared_ptr<const CheckedSchedule> m_ran; // in the last step; m_messages are its own
     RecorderOptions m_options;
     std::vector<std::unique_ptr<RankRecorder>> m_ranks;
     std::vector<std::vector<RecordedEvent>> m_adopted; // by rank; empty: its own

@@ -13,6 +13,7 @@
 #include "engine/training/host_copies.h"
 #include "engine/training/rank_flight.h"
 #include "engine/training/rank_trace.h"
+#include "engine/training/ready_rank.h"
 #include "engine/training/resume.h"
 #include "engine/training/step_end.h"
 #include "engine/training/training_state.h"
@@ -48,6 +49,7 @@ public:
         std::size_t most = 0;
         for (const PlannedOp& op : m_plan.ops) most = std::max<std::size_t>(most, op.inputCount);
         m_inputs.reserve(2 * most);
+        if (state.ready) m_ready.emplace(state, rank);
         const bool moves =
             std::any_of(m_plan.ops.begin(), m_plan.ops.end(), [](const PlannedOp& op) { return isCopy(op.op.kind); });
         if (!moves) return;
@@ -125,9 +127,13 @@ public:
             if (m_run.memory) m_run.memory->finish(); // none of this is in the step
         });
         guarded("", [this, &whole] {
-            if (!barrier({}, nullptr, [this] { m_state.recorder.beginStep(); })) return;
+            const bool met = barrier({}, nullptr, [this] {
+                if (m_ready) m_state.ready->clock.restart();
+                m_state.recorder.beginStep();
+            });
+            if (!met) return;
             m_recorder.stepBegin();
-            whole = runList() && copiesEnded();
+            whole = (m_ready ? runReady() : runList()) && copiesEnded();
             if (whole) collectLosses();
             whole = whole && m_stepEnd.finish();
             m_exchange.end();
@@ -250,6 +256,23 @@ private:
         return true;
     }
 
+    // The same ops in the order that the rank finds.
+    bool runReady()
+    {
+        m_messagesBefore = 0;
+        m_ready->restart();
+        while (!m_ready->done()) {
+            m_where.clear();
+            m_run.status.set(RankPhase::Waiting);
+            const std::optional<std::size_t> next = m_ready->next();
+            if (!next || m_state.control.stopped()) return false;
+            if (!runOps(*next, m_plan.ops[*next].pairedWithNext ? 2 : 1)) return false;
+        }
+        m_ready->leave();
+        m_where.clear();
+        return true;
+    }
+
     // An op that computes with what a RELOAD brings back waits for its end.
     bool activationsThere(const PlannedOp& planned, int position)
     {
@@ -315,7 +338,9 @@ private:
         for (std::size_t k = first; k < first + count; ++k) {
             if (k > first) m_where = nameOf(m_plan.ops[k].op, k);
             freeSent();
+            const Nanos cpu = m_ready ? threadCpuNow() : 0;
             if (!runAny(m_plan.ops[k], static_cast<int>(k))) return false;
+            if (m_ready) m_ready->ran(k, threadCpuNow() - cpu);
             if (m_state.lowered)
                 keepLocalOutputs();
             else
@@ -527,8 +552,10 @@ private:
                 continue;
             }
             const Nanos availableAt = arrivalAt(message.rank, buffer);
+            const auto bytes = static_cast<Bytes>(buffer.size() * sizeof(float));
             m_run.flight.finish(m_flight.sending(message.key, message.rank, -1, buffer));
             m_state.transport->send(m_rank, message.rank, message.key, std::move(buffer), availableAt);
+            if (m_ready) m_ready->sent(message, bytes);
             m_recorder.sent(message.key, availableAt);
         }
         m_outputs.clear();
@@ -598,6 +625,7 @@ private:
     std::vector<SentMessage> m_held;                          // from a stage to the next one on the same rank
     StateExchange m_exchange;
     StepEnd m_stepEnd;
+    std::optional<ReadyRank> m_ready;     // where it finds the order of its ops
     std::unique_ptr<HostCopies> m_copies; // where the list has OFFLOAD and RELOAD
 };
 

@@ -189,6 +189,7 @@ Result<std::unique_ptr<Training>> makeTraining(const std::shared_ptr<const Check
         return fail(ErrorCode::Usage, "OFFLOAD and RELOAD move activations of ranks on the processor, not of a GPU yet",
                     "leave out --offload, or train on --backend cpu");
     if (options.job) STAGEWRIGHT_CHECK(canSpread(options, clock, onDevice));
+    STAGEWRIGHT_CHECK(checkTrainedOrder(schedule, plan, options, onDevice, clock == ClockMode::Virtual));
     const int permits = clock != ClockMode::Virtual ? 0
                         : onDevice                  ? 1
                         // the system shares the cores out; CPU time says what an op took
@@ -218,6 +219,14 @@ Result<std::unique_ptr<Training>> makeTraining(const std::shared_ptr<const Check
     state->shapes =
         BatchShapes(schedule, {options.microbatchSize, options.workload->positions(), width, std::move(tokens)},
                     options.replicaSamples);
+    if (options.order.by != ReadyOrder::By::List) {
+        CostModel held = CostModel::uniform(schedule);
+        held.memory.clear();
+        for (const StageSlice& slice : slices)
+            held.memory.push_back(options.workload->memoryOf(slice, options.microbatchSize, options.optimizer,
+                                                             state->backend->capabilities().layout));
+        state->ready = std::make_unique<ReadyTraining>(schedule, options.order, std::move(held));
+    }
     ProcessCommunicator* processes = nullptr;
     if (options.job) {
         STAGEWRIGHT_TRY(ProcessCommunicator * joined, joinProcesses(*state, where));

@@ -20,6 +20,7 @@
 #include "schedules/base/result.h"
 #include "schedules/execute/deadlock.h"
 #include "schedules/execute/perturb.h"
+#include "schedules/execute/ready_order.h"
 #include "schedules/messages/channels.h"
 #include "schedules/messages/lower.h"
 #include "schedules/model/cost_model.h"
@@ -78,6 +79,9 @@ struct TrainingOptions {
     // links.copies says (emulated).
     std::vector<Bytes> hostMemory;
     OpRunners runners; // of resources that the engine does not know
+    // How ranks choose their next op. Other than by the list, the order is found in every step (on the virtual clock at
+    // virtual times), and each step's timeline has the schedule that ran.
+    ReadyOrder order;
     // How messages travel. Under rendezvous the ranks run a lowered schedule, send by send and receive by receive, on
     // the wall clock: the one given, or a compute-only one lowered by `lowering`. So an order that waits for itself
     // hangs here as simulate() and explainDeadlock() say.

@@ -168,6 +168,7 @@ std::vector<std::pair<std::string, std::string>> RankTraining::configuration() c
     if (options.recomputedLayers && m_state->plan.recomputes)
         add("recomputed_layers",
             fmt::format("{}-{}", options.recomputedLayers->first, options.recomputedLayers->second));
+    if (options.order.by != ReadyOrder::By::List) add("order", toText(options.order));
     add("backend", options.backend);
     if (m_state->ranks.front().memory) {
         add("precision", std::string(toText(m_state->backend->traits().resolved(options.device.precision))));

@@ -35,7 +35,8 @@ TrainingState::TrainingState(std::shared_ptr<const CheckedSchedule> aSchedule, E
                                         .perturbation = someOptions.perturbation,
                                         .threadCpu = true,
                                         .channels = someOptions.channels,
-                                        .gradientBuckets = std::move(buckets)}),
+                                        .gradientBuckets = std::move(buckets),
+                                        .ordersItself = someOptions.order.by != ReadyOrder::By::List}),
       control(ranksHere, permits), backend(std::move(aBackend)), ranks(static_cast<std::size_t>(schedule->ranks))
 {
     shared = sharesState(*schedule);
@@ -128,6 +129,7 @@ RankPeaks TrainingState::peaksOf(int rank)
 void TrainingState::stop(const Error& error)
 {
     control.stop(error);
+    if (ready) ready->clock.interrupt();
     if (transport) transport->interrupt();
     if (communicator) communicator->stop(control.error().value_or(error));
 }

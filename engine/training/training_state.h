@@ -14,6 +14,7 @@
 #include "engine/training/flight_page.h"
 #include "engine/training/op_execution.h"
 #include "engine/training/rank_communicator.h"
+#include "engine/training/ready_rank.h"
 #include "engine/training/run_control.h"
 #include "engine/training/training.h"
 #include "engine/training/weight_versions.h"
@@ -165,6 +166,7 @@ struct TrainingState {
     BatchShapes shapes;
     StepData data;
     std::optional<MessageNumbers> messageNumbers; // where a tracer is to distinguish messages
+    std::unique_ptr<ReadyTraining> ready;         // where ranks find the order while they run
     int step = 0;                                 // 0-based, the one that runs
     bool keepGradients = false;
     std::atomic<bool> skipped = false; // the step's optimizer, for a gradient that is not finite

@@ -161,6 +161,31 @@ public:
         return await(box, box.slots[at(box, key)], lock);
     }
 
+    bool awaitAny(int rank, std::span<const MessageKey> keys, bool sleeps, const std::function<bool()>& /*stopped*/,
+                  std::vector<std::pair<std::size_t, Nanos>>& came) override
+    {
+        Mailbox& box = m_boxes[static_cast<std::size_t>(rank)];
+        std::unique_lock lock(box.mutex);
+        for (;;) {
+            if (box.interrupted) return false;
+            const Nanos now = monotonicNow();
+            Nanos next = never;
+            for (std::size_t i = 0; i < keys.size(); ++i) {
+                const Slot& slot = box.slots[at(box, keys[i])];
+                if (!slot.full) continue;
+                if (slot.availableAt <= now)
+                    came.emplace_back(i, slot.availableAt);
+                else
+                    next = std::min(next, slot.availableAt);
+            }
+            if (!came.empty() || !sleeps) return true;
+            if (next == never)
+                box.changed.wait(lock);
+            else
+                box.changed.wait_until(lock, timePoint(next));
+        }
+    }
+
     Buffer take(int rank, const MessageKey& key, Allocator& allocator) override
     {
         SentMessage original{key, Buffer(), false, {}, {}};

@@ -7,10 +7,12 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "engine/device/backend.h"
@@ -79,6 +81,10 @@ public:
     virtual bool ready(int rank, const MessageKey& key) const = 0;
     // Sleeps until it can, or until interrupt().
     virtual TransportStatus wait(int rank, const MessageKey& key) = 0;
+    // Adds to `came` which of the keys could be taken now, each with since when, as far as is known. Where none could
+    // and `sleeps`, first sleeps until one can or `stopped`: false.
+    virtual bool awaitAny(int rank, std::span<const MessageKey> keys, bool sleeps, const std::function<bool()>& stopped,
+                          std::vector<std::pair<std::size_t, Nanos>>& came);
     // Copies a message that is ready into a buffer of the receiver's allocator, tagged Communication.
     virtual Buffer take(int rank, const MessageKey& key, Allocator& allocator) = 0;
     // As send() and wait() with take() for control messages. collect() gives an empty buffer after interrupt().

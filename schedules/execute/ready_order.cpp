@@ -1,7 +1,6 @@
 #include "schedules/execute/ready_order.h"
 
 #include <algorithm>
-#include <limits>
 #include <optional>
 #include <queue>
 #include <utility>
@@ -10,10 +9,9 @@
 #include <fmt/core.h>
 
 #include "schedules/base/text.h"
+#include "schedules/execute/ready_chooser.h"
 #include "schedules/execute/simulate.h"
 #include "schedules/messages/message_delay.h"
-#include "schedules/model/activation.h"
-#include "schedules/model/kinds.h"
 #include "schedules/model/op_index.h"
 
 namespace stagewright {
@@ -21,33 +19,18 @@ namespace stagewright {
 namespace {
 
 constexpr std::string_view firstNames[] = {"arrival", "forward_first", "backward_first"};
-constexpr Nanos notYet = std::numeric_limits<Nanos>::max();
-constexpr std::size_t searched = 512; // ops of a list behind its next one
 
+// The clock that a simulation's ranks choose by.
 class ReadyRun {
 public:
     ReadyRun(const Schedule& schedule, const CellSpace& cells, const CostModel& costs, const ReadyOrder& order)
-        : m_schedule(schedule), m_order(order), m_index(schedule, cells), m_durations(durationsOf(schedule, costs)),
-          m_activations(schedule, costs), m_ranks(static_cast<std::size_t>(schedule.ranks))
+        : m_schedule(schedule), m_index(schedule, cells), m_durations(durationsOf(schedule, costs))
     {
+        m_ranks.reserve(schedule.order.size());
+        for (int rank = 0; rank < schedule.ranks; ++rank)
+            m_ranks.push_back({{schedule, costs, order, rank}, {}, false});
         addInputs(costs);
-        for (std::size_t r = 0; r < m_ranks.size(); ++r) {
-            Rank& rank = m_ranks[r];
-            Bytes held = 0;
-            const auto& ops = schedule.order[r];
-            for (std::size_t i = 0; i < ops.size(); ++i) {
-                const auto id = m_index.idOf(static_cast<int>(r), i);
-                if (i == 0 || !schedule.isPaired(static_cast<int>(r), i - 1)) rank.left.push_back(id);
-                rank.most = std::max(rank.most, held += changeOf(ops[i]));
-            }
-            if (order.limit > 0) {
-                Bytes microbatch = 0;
-                for (int stage = 0; stage < schedule.stages; ++stage)
-                    if (holds(ops, stage)) microbatch += costs.memory[static_cast<std::size_t>(stage)].activation;
-                // The list itself can run in any case.
-                rank.most = std::max(rank.most, order.limit * microbatch);
-            }
-        }
+        for (Rank& rank : m_ranks) rank.chooser.restart();
     }
 
     Schedule run()
@@ -63,18 +46,9 @@ public:
             }
             for (const std::size_t rank : std::exchange(m_touched, {})) start(rank, now);
         }
-        Schedule out = m_schedule;
-        for (std::size_t r = 0; r < m_ranks.size(); ++r) {
-            auto ran = std::move(m_ranks[r].ran);
-            ran.insert(ran.end(), m_ranks[r].left.begin(), m_ranks[r].left.end()); // none of a valid schedule
-            out.order[r].clear();
-            if (r < out.paired.size()) out.paired[r].clear();
-            for (const std::uint32_t id : ran) {
-                if (opsOf(id, r) == 2) out.paired[r].push_back(static_cast<std::uint32_t>(out.order[r].size()));
-                for (std::uint32_t k = 0; k < opsOf(id, r); ++k) out.order[r].push_back(opOf(id + k, r));
-            }
-        }
-        return out;
+        std::vector<std::vector<std::size_t>> ran;
+        for (Rank& rank : m_ranks) ran.push_back(std::move(rank.ran));
+        return inOrder(m_schedule, ran);
     }
 
 private:
@@ -86,46 +60,19 @@ private:
         bool operator<(const Event& other) const { return at > other.at; }
     };
     struct Rank {
-        std::vector<std::uint32_t> left; // of its list
-        std::vector<std::uint32_t> ran;
+        ReadyChooser chooser;
+        std::vector<std::size_t> ran; // places in its list
         bool busy = false;
-        Bytes held = 0, most = 0;
-        int started = 0;                  // forwards
-        std::optional<bool> backwardNext; // by arrival: what follows whatever has come
     };
 
-    const Op& opOf(std::uint32_t id, std::size_t rank) const
+    std::size_t placeOf(std::uint32_t id) const { return m_index.placeOf(id).position; }
+    std::size_t opsOf(std::uint32_t id, std::size_t rank) const
     {
-        return m_schedule.order[rank][id - m_index.idOf(static_cast<int>(rank), 0)];
-    }
-    // An overlapped pair goes as one, by the first of its ops.
-    std::uint32_t opsOf(std::uint32_t id, std::size_t rank) const
-    {
-        const int r = static_cast<int>(rank);
-        return m_schedule.isPaired(r, id - m_index.idOf(r, 0)) ? 2 : 1;
-    }
-    Bytes changeOf(std::uint32_t id, std::size_t rank) const
-    {
-        Bytes out = 0;
-        for (std::uint32_t k = 0; k < opsOf(id, rank); ++k) out += changeOf(opOf(id + k, rank));
-        return out;
-    }
-    Bytes changeOf(const Op& op) const
-    {
-        Bytes out = 0;
-        for (int k = 0; k < op.count; ++k) out += m_activations.deltaOf(op, k);
-        return out;
-    }
-    static bool holds(const std::vector<Op>& ops, int stage)
-    {
-        return std::any_of(ops.begin(), ops.end(),
-                           [&](const Op& op) { return isForward(op.kind) && static_cast<int>(op.stage) == stage; });
+        return m_schedule.isPaired(static_cast<int>(rank), placeOf(id)) ? 2 : 1;
     }
 
     void addInputs(const CostModel& costs)
     {
-        m_missing.resize(m_index.opCount());
-        m_ready.resize(m_index.opCount());
         m_users.resize(m_index.opCount());
         const auto boundary = boundaryOf(m_schedule, costs);
         for (std::size_t r = 0; r < m_schedule.order.size(); ++r)
@@ -139,7 +86,7 @@ private:
                     const Nanos delay = own ? 0
                                             : messageDelay(m_schedule, costs.links, boundary, op, stage,
                                                            static_cast<int>(r), m_index.cells().slices);
-                    ++m_missing[id];
+                    m_ranks[r].chooser.expect(placeOf(id));
                     m_users[producer].push_back({id, r, delay});
                 });
             }
@@ -147,85 +94,28 @@ private:
 
     void end(std::uint32_t id, std::size_t r, Nanos now)
     {
-        Rank& rank = m_ranks[r];
-        const Op& op = opOf(id, r);
-        rank.busy = false;
-        if (m_order.by == ReadyOrder::By::Arrival) {
-            if (isForward(op.kind) && r + 1 == m_ranks.size()) rank.backwardNext = true;
-            if (isReturn(op.kind) && r == 0) rank.backwardNext = false;
-        }
+        m_ranks[r].busy = false;
+        m_ranks[r].chooser.ended(placeOf(id));
         for (std::uint32_t k = 0; k < opsOf(id, r); ++k)
             for (const User& user : m_users[id + k]) {
-                m_ready[user.op] = std::max(m_ready[user.op], now + user.delay);
-                if (--m_missing[user.op] == 0) m_events.push({m_ready[user.op], none, user.rank});
+                ReadyChooser& chooser = m_ranks[user.rank].chooser;
+                if (chooser.supply(placeOf(user.op), now + user.delay))
+                    m_events.push({chooser.readyFrom(placeOf(user.op)), none, user.rank});
             }
     }
-    // From when its inputs are there; notYet: not known.
-    Nanos readyAt(std::uint32_t id) const { return m_missing[id] > 0 ? notYet : m_ready[id]; }
 
     void start(std::size_t r, Nanos now)
     {
         Rank& rank = m_ranks[r];
-        if (rank.busy || rank.left.empty()) return;
-        const auto chosen = m_order.by == ReadyOrder::By::Arrival ? byArrival(rank, r, now) : byHint(rank, r, now);
+        if (rank.busy) return;
+        const auto chosen = rank.chooser.choose(now);
         if (!chosen) return;
-        const std::uint32_t id = rank.left[*chosen];
-        rank.left.erase(rank.left.begin() + static_cast<std::ptrdiff_t>(*chosen));
-        rank.ran.push_back(id);
+        rank.chooser.started(*chosen);
+        rank.ran.push_back(*chosen);
         rank.busy = true;
-        rank.held += changeOf(id, r);
-        rank.started += isForward(opOf(id, r).kind) ? 1 : 0;
+        const std::uint32_t id = m_index.idOf(static_cast<int>(r), *chosen);
         const Nanos duration = m_durations[id] + (opsOf(id, r) == 2 ? m_durations[id + 1] : 0);
         m_events.push({now + duration, id, r});
-    }
-
-    std::optional<std::size_t> byArrival(Rank& rank, std::size_t r, Nanos now)
-    {
-        std::optional<std::size_t> forward, backward;
-        for (std::size_t i = 0; i < rank.left.size() && !(forward && backward); ++i) {
-            const OpKind kind = opOf(rank.left[i], r).kind;
-            if (isForward(kind) && !forward) forward = i;
-            if (isReturn(kind) && !backward) backward = i;
-        }
-        if (!forward && !backward)
-            return readyAt(rank.left.front()) <= now ? std::optional<std::size_t>(0) : std::nullopt;
-        const auto came = [&](const std::optional<std::size_t>& at) { return at ? readyAt(rank.left[*at]) : notYet; };
-        if (rank.backwardNext && (*rank.backwardNext ? backward : forward)) {
-            const bool back = *std::exchange(rank.backwardNext, std::nullopt);
-            return back ? backward : forward;
-        }
-        if (r == 0) { // its forwards need nothing
-            const int limit = m_order.limit > 0 ? m_order.limit : m_schedule.ranks;
-            if (forward && rank.started < limit) return forward;
-            return came(backward) <= now ? backward : std::nullopt;
-        }
-        const bool forwardCame = came(forward) <= now, backwardCame = came(backward) <= now;
-        if (!forwardCame || !backwardCame) return forwardCame ? forward : backwardCame ? backward : std::nullopt;
-        const bool takesForward = m_order.first == ReadyOrder::First::Forward ||
-                                  (m_order.first == ReadyOrder::First::Came && came(forward) <= came(backward));
-        return takesForward ? forward : backward;
-    }
-
-    std::optional<std::size_t> byHint(const Rank& rank, std::size_t r, Nanos now) const
-    {
-        if (readyAt(rank.left.front()) <= now) return 0;
-        Bytes held = rank.held, most = rank.held; // of the list up to the op that may go ahead
-        std::vector<std::pair<OpKind, int>> passed;
-        for (std::size_t i = 0; i < std::min(rank.left.size(), searched); ++i) {
-            const std::uint32_t id = rank.left[i];
-            const Op& op = opOf(id, r);
-            if (worksOnState(op.kind) || isDelay(op.kind)) return std::nullopt; // all before it comes before it
-            const std::pair<OpKind, int> same{op.kind, static_cast<int>(op.stage)};
-            const bool mayGoAhead =
-                opsOf(id, r) == 1 && (isForward(op.kind) || (isCompute(op.kind) && isDeferrable(op.kind)));
-            if (mayGoAhead && readyAt(id) <= now && std::find(passed.begin(), passed.end(), same) == passed.end() &&
-                most + changeOf(op) <= rank.most)
-                return i;
-            for (std::uint32_t k = 0; k < opsOf(id, r); ++k)
-                passed.emplace_back(opOf(id + k, r).kind, static_cast<int>(opOf(id + k, r).stage));
-            most = std::max(most, held += changeOf(id, r));
-        }
-        return std::nullopt;
     }
 
     struct User {
@@ -234,45 +124,13 @@ private:
         Nanos delay;
     };
     const Schedule& m_schedule;
-    ReadyOrder m_order;
     OpIndex m_index;
     std::vector<Nanos> m_durations;
-    ActivationRule m_activations;
     std::vector<Rank> m_ranks;
-    std::vector<int> m_missing;             // by op: inputs that have not ended
-    std::vector<Nanos> m_ready;             // by op: when the last that has ended is there
     std::vector<std::vector<User>> m_users; // by op
     std::priority_queue<Event> m_events;
     std::vector<std::size_t> m_touched;
 };
-
-Result<void> checkLists(const Schedule& schedule, const ReadyOrder& order)
-{
-    const auto refuse = [&](const char* what, const char* remedy) {
-        return fail(ErrorCode::Usage, fmt::format("--order {}: {} {}", toText(order), schedule.name, what), remedy);
-    };
-    const bool arrival = order.by == ReadyOrder::By::Arrival;
-    if (arrival && schedule.stages != schedule.ranks)
-        return refuse("has several stages on a rank or several ranks for a stage", "use --order hint");
-    for (std::size_t r = 0; r < schedule.order.size(); ++r) {
-        bool other = false;
-        for (const Op& op : schedule.order[r]) {
-            other = other || !isCompute(op.kind);
-            if (arrival && other && isCompute(op.kind))
-                return refuse("has other ops between its passes", "use --order hint");
-            if (isMessage(op.kind))
-                return refuse("has sends and receives in its lists",
-                              "give it without them; --lower inserts them behind");
-            if (isCopy(op.kind)) return refuse("has copies to the host in its lists", "leave out --offload");
-            const bool pass =
-                (isForward(op.kind) || isFullBackward(op.kind)) && op.count == 1 && op.slice < 0 && op.half == 0;
-            if (arrival && isCompute(op.kind) && (!pass || op.stage != r))
-                return refuse("has other ops than a forward and a backward of a microbatch, on the rank of its stage",
-                              "use --order hint");
-        }
-    }
-    return {};
-}
 
 } // namespace
 
@@ -319,10 +177,33 @@ std::string toText(const ReadyOrder& order)
     return out;
 }
 
+Schedule inOrder(const Schedule& schedule, std::span<const std::vector<std::size_t>> ran)
+{
+    Schedule out = schedule;
+    for (std::size_t r = 0; r < ran.size(); ++r) {
+        const std::vector<Op>& list = schedule.order[r];
+        std::vector<char> there(list.size(), 0);
+        out.order[r].clear();
+        if (r < out.paired.size()) out.paired[r].clear();
+        const auto append = [&](std::size_t at) {
+            const std::size_t count = schedule.isPaired(static_cast<int>(r), at) ? 2 : 1;
+            if (count == 2) out.paired[r].push_back(static_cast<std::uint32_t>(out.order[r].size()));
+            for (std::size_t k = at; k < at + count; ++k) {
+                out.order[r].push_back(list[k]);
+                there[k] = 1;
+            }
+        };
+        for (const std::size_t at : ran[r]) append(at);
+        for (std::size_t at = 0; at < list.size(); ++at)
+            if (there[at] == 0) append(at); // none of a valid schedule
+    }
+    return out;
+}
+
 Result<Schedule> orderByReadiness(const Schedule& schedule, const CostModel& costs, const ReadyOrder& order)
 {
     if (order.by == ReadyOrder::By::List) return schedule;
-    STAGEWRIGHT_CHECK(checkLists(schedule, order));
+    STAGEWRIGHT_CHECK(checkReadyOrder(schedule, order));
     STAGEWRIGHT_TRY(const auto cells, cellsOf(schedule));
     return ReadyRun(schedule, cells, costs, order).run();
 }

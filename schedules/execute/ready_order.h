@@ -4,8 +4,11 @@
 // stay in the list's order of microbatches, so that gradients are the same to the last bit.
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "schedules/base/result.h"
 #include "schedules/model/cost_model.h"
@@ -37,5 +40,8 @@ std::string toText(const ReadyOrder& order);
 // pairs stay together. Messages take what they take on an empty link. O(ops · log ops) with a short search for ops that
 // go ahead.
 Result<Schedule> orderByReadiness(const Schedule& schedule, const CostModel& costs, const ReadyOrder& order);
+
+// Its lists in the order in which they ran: by rank, places in the list, of an overlapped pair that of its first op.
+Schedule inOrder(const Schedule& schedule, std::span<const std::vector<std::size_t>> ran);
 
 } // namespace stagewright

@@ -226,12 +226,12 @@ std::vector<SetupKey> allKeys()
          "stages that hold them longest (also :ahead=N, compute ops before the backward [1]), or what a cap asks for, "
          "such as cap=3 (microbatches of a rank) or cap=26MiB; cap=3:recompute may also recompute stages [none]",
          offloadFault, noCopies},
-        {"--order", &S::order, SetupSimulate, "list|arrival|hint[:limit=L,rule=R]",
+        {"--order", &S::order, SetupSimulate | SetupRecord, "list|arrival|hint[:limit=L,rule=R]",
          "How ranks choose their next op: as listed; arrival, what came first (forwards and backwards of one stage a "
-         "rank; "
-         "also rule=forward_first or backward_first); hint, the list, but past an op that still waits. limit: "
-         "microbatches that a rank may hold [list]",
-         orderFault},
+         "rank; also rule=forward_first or backward_first); hint, the list, but past an op that still waits. limit: "
+         "microbatches that a rank may hold. Where ranks train they choose in every step, and the run's schedule is "
+         "what ran in its median step [list]",
+         orderFault, "PyTorch's ranks follow their lists"},
         {"--fill", &S::fill, SetupSimulate, "kfac[:pieces=K|:cyclic|:step=N]",
          "Fill gaps with work that can wait: K-FAC's factors and their inversion in K pieces [2], over as many steps "
          "as "

@@ -1,4 +1,4 @@
-# simulate --order: what comes first, the list past an op that waits, what is refused.
+# --order: what comes first, the list past an op that waits, what is refused; simulated, and recorded with the list's losses.
 # shellcheck shell=bash
 run stagewright simulate -p 4 -m 8 --order arrival:limit=6 --json
 expect_code 0
@@ -25,3 +25,36 @@ expect_err 'use --order hint'
 run stagewright simulate -p 4 -m 8 --order soon
 expect_code 2
 expect_err "there is no order 'soon'"
+
+# recorded: ranks choose in every step, the losses are the list's, and the run's schedule is what ran
+tiny=(--model 'layers=4,hidden=32,heads=2,seq=16' --microbatch-size 2 --steps 4 --perturb jitter=0.5)
+losses() { stagewright sql "$1" "SELECT step, printf('%.17g', value) FROM metrics WHERE name='loss'"; }
+run stagewright record -s 1f1b -p 4 -m 8 "${tiny[@]}" -o listed.stagewright
+expect_code 0
+for order in arrival:limit=8 hint:limit=8; do
+    rm -f ran.stagewright
+    run stagewright record -s 1f1b -p 4 -m 8 "${tiny[@]}" --order $order -o ran.stagewright
+    expect_code 0
+    expect_out "1f1b order=$order"
+    expect_same "$(losses listed.stagewright)" "$(losses ran.stagewright)"
+    run stagewright sql ran.stagewright "SELECT max(value) > 0 FROM metrics WHERE name='moved_ops'"
+    expect_out '1'
+    run stagewright export ran.stagewright --format csv -o ran.csv
+    expect_code 0
+    run stagewright schedules 1f1b -p 4 -m 8 --csv
+    expect_that 'another order than the list' [ "$(cat ran.csv)" != "$out" ]
+    run stagewright record -s ran.csv "${tiny[@]}" -o again.stagewright
+    expect_code 0
+    expect_same "$(losses listed.stagewright)" "$(losses again.stagewright)"
+    rm -f again.stagewright
+done
+run stagewright record -s pipedream -p 4 -m 8 "${tiny[@]}" --order hint -o none.stagewright
+expect_code 2
+expect_err 'take a synchronous schedule'
+run stagewright record -s 1f1b -p 2 -m 4 "${tiny[@]}" --order hint --sends rendezvous -o none.stagewright
+expect_code 2
+expect_err 'leave out --sends and --channels'
+run stagewright record -s 1f1b -p 2 -m 4 --order hint --engine torch -o none.stagewright
+expect_code 2
+expect_err 'ranks follow their lists'
+expect_no_file none.stagewright

@@ -232,6 +232,8 @@ public:
     // One row of the file, folded into its tables by finish(). `step` holds the spans of one step; metrics: one value
     // for each name. A full disk is an Error (Failed); what was appended before stays.
     Result<void> append(const Timeline& step, const std::vector<std::pair<std::string, double>>& metrics);
+    // Behind the last step: the run's schedule is this, as steps ran in another order than the header's.
+    Result<void> setSchedule(const Schedule& schedule);
     Result<void> finish(RunState state = RunState::Complete, const std::optional<CostModel>& costs = std::nullopt,
                         const Progress& progress = {});
 

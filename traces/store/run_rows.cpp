@@ -129,6 +129,13 @@ Result<void> RunRows::setCosts(const CostModel& costs)
     return write(m_database, "UPDATE main.run SET costs=? WHERE id=?", [&](Statement& s) { s.bind(text).bind(m_run); });
 }
 
+Result<void> RunRows::setSchedule(const Schedule& schedule)
+{
+    const std::string text = writeScheduleText(schedule);
+    return write(m_database, "UPDATE main.run SET schedule=?, realised='' WHERE id=?",
+                 [&](Statement& s) { s.bind(text).bind(m_run); });
+}
+
 Result<void> RunRows::setState(RunState state)
 {
     return write(m_database, "UPDATE main.run SET state=? WHERE id=?",

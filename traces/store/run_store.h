@@ -170,6 +170,7 @@ public:
     Result<void> addSegment(const Timeline& timeline, const Progress& progress = {});
     Result<void> addMetric(const std::string& name, const std::string& unit, std::int64_t step, double value);
     Result<void> setCosts(const CostModel& costs);
+    Result<void> setSchedule(const Schedule& schedule); // and that its steps are of it
     Result<void> setState(RunState state);
     // Keeps or discards what the last transaction added to the run (numbers of tracks, labels …).
     void accept() { m_committed = m_known; }

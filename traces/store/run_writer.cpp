@@ -151,6 +151,16 @@ Result<void> RunWriter::append(const Timeline& step, const std::vector<std::pair
     return done;
 }
 
+Result<void> RunWriter::setSchedule(const Schedule& schedule)
+{
+    State& state = *m_state;
+    if (state.done) return fail(ErrorCode::Usage, fmt::format("run {} is finished", id()), "start another run");
+    if (auto there = state.store->inPlace(); !there) return there;
+    STAGEWRIGHT_TRY(auto transaction, Transaction::begin(*state.store->database));
+    STAGEWRIGHT_CHECK(RunRows(*state.store->database, id()).setSchedule(schedule));
+    return transaction.commit();
+}
+
 Result<void> RunWriter::finish(RunState reached, const std::optional<CostModel>& costs, const Progress& progress)
 {
     State& state = *m_state;

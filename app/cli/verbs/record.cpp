@@ -142,6 +142,11 @@ Result<RecordSettings> recordSettingsOf(const RecordChoice& options, Session& se
     if (!model) return tl::unexpected(std::move(model.error()).with("--model"));
     const auto layersOf = [&](int stages) { return layersOfStages(**model, stages, setup.stageLayers); };
     std::vector<double> speeds;
+    ReadyOrder order;
+    if (!setup.order.empty()) {
+        STAGEWRIGHT_TRY(order, parseReadyOrder(setup.order));
+    }
+    settings.training.order = order;
     for (const std::string& name : names) {
         STAGEWRIGHT_TRY(const auto checked, chooseSchedule(name, setup, sources));
         auto state = trainedLists(checked->given(), name, setup, sources, layersOf);
@@ -160,6 +165,7 @@ Result<RecordSettings> recordSettingsOf(const RecordChoice& options, Session& se
             settings.training.lowering = *chosen->lowering;
             if (hasKind(schedule, isCollective) && !sharesState(schedule)) schedule = withoutCommunication(schedule);
         }
+        if (order.by != ReadyOrder::By::List) schedule.name += " order=" + toText(order);
         const std::string label = schedule.name;
         // again only where an option has changed its lists
         auto trained = CheckedSchedule::after(checked, std::move(schedule));

@@ -47,6 +47,8 @@ struct Ongoing {
     std::unique_ptr<PartialReference> whole; // the same where replicas go back to different layers
     std::deque<std::shared_ptr<const Timeline>> measured;
     std::deque<Nanos> wallTimes; // of the last measured steps
+    // Where ranks find their order while they run: by measured step its time and what ran.
+    std::vector<std::pair<Nanos, std::shared_ptr<const Schedule>>> ran;
     int complete = 0;
     bool shared = false;                // ranks share state
     bool stepsInLists = false;          // optimizer steps that may be rolled back
@@ -183,6 +185,16 @@ Json loadJson(LoadGauge* gauge)
     return devices;
 }
 
+// Of lists in another order: how many ops are at another place.
+double movedOps(const Schedule& given, const Schedule& ran)
+{
+    std::size_t moved = 0;
+    for (std::size_t rank = 0; rank < ran.order.size(); ++rank)
+        for (std::size_t i = 0; i < ran.order[rank].size(); ++i)
+            moved += ran.order[rank][i] == given.order[rank][i] ? 0 : 1;
+    return static_cast<double>(moved);
+}
+
 Result<void> takeStep(Ongoing& one, const RecordSettings& settings, std::int64_t done, std::int64_t total,
                       LoadGauge* gauge, const RunFile& file, Session& session)
 {
@@ -206,6 +218,9 @@ Result<void> takeStep(Ongoing& one, const RecordSettings& settings, std::int64_t
         metrics.emplace_back("bytes_reduced", static_cast<double>(all.reduced));
         metrics.emplace_back("bytes_messages", static_cast<double>(all.messages));
     }
+    const bool ordersItself = settings.training.order.by != ReadyOrder::By::List;
+    const auto& ran = outcome.timeline->schedule();
+    if (ordersItself) metrics.emplace_back("moved_ops", movedOps(one.training->schedule(), *ran));
     if (outcome.clockBand > 0) metrics.emplace_back("clock_band_ns", static_cast<double>(outcome.clockBand));
     if (one.synchronous) {
         STAGEWRIGHT_TRY(auto loss, one.synchronous->step(session.stop()));
@@ -230,6 +245,7 @@ Result<void> takeStep(Ongoing& one, const RecordSettings& settings, std::int64_t
     if (one.stream)
         if (auto sent = one.stream->append(file, one.writer->id()); !sent) return sent;
     if (++one.complete > settings.warmup) {
+        if (ordersItself) one.ran.emplace_back(outcome.stepTime, ran);
         one.measured.push_back(outcome.timeline);
         if (one.measured.size() > stepsForCosts) one.measured.pop_front();
         one.wallTimes.push_back(outcome.wallTime);
@@ -314,6 +330,13 @@ void closeRuns(std::vector<Ongoing>& ongoing, RunFile& file, const RecordSetting
     for (Ongoing& one : ongoing) {
         if (!one.writer) continue;
         const std::int64_t id = one.writer->id();
+        if (!one.ran.empty()) { // what ran in the median step, which reports show
+            const auto median = one.ran.begin() + static_cast<std::ptrdiff_t>((one.ran.size() - 1) / 2);
+            std::nth_element(one.ran.begin(), median, one.ran.end(),
+                             [](const auto& a, const auto& b) { return a.first < b.first; });
+            if (auto kept = one.writer->setSchedule(*median->second); !kept && !recording.stopped)
+                recording.stopped = std::move(kept.error());
+        }
         auto finished = one.writer->finish(early ? RunState::Interrupted : RunState::Complete, costsOf(one), progress);
         one.writer.reset();
         if (!finished && !recording.stopped) recording.stopped = std::move(finished.error());
