@@ -42,6 +42,7 @@ struct SurveyField {
     std::string none = {};     // what 0 or an empty text means: "the device's"
     std::vector<FieldChoice> choices = {};
     bool doubling = false; // a slider goes over the powers of two
+    bool alone = false;    // a value counts instead of all other fields
 };
 // What is wrong with a value, as the end of a sentence: "takes a whole number from 2 to 1024, not 'x'"; "": nothing.
 std::string faultOf(const SurveyField& field, std::string_view text);

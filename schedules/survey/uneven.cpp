@@ -595,7 +595,8 @@ std::vector<SurveyField> unevenFields()
              "and GB; recorded runs, FILE.stagewright#RUN, one for each size of microbatch; or authors, the stored "
              "example of Cephalo's authors. Empty: the model's.",
          .kind = FieldKind::Text,
-         .none = "the model's"},
+         .none = "the model's",
+         .alone = true},
     };
 }
 

@@ -143,6 +143,7 @@ refused "speeds: 'fast' is neither a speed nor a device" uneven --speeds 3,fast
 refused 'memory: 2 sizes for 3 ranks' uneven --memory 40,48
 refused '2 samples for 3 ranks' uneven --batch 2
 refused 'lines: it is a problem of alpa_inter, not of cephalo' uneven --lines "$ROOT/tests/data/planners/alpa_m1.json"
+refused '--batch does nothing beside --lines' uneven --lines authors --batch 32
 refused "lines: 'lines.stagewright' does not name a run" uneven --lines lines.stagewright
 refused 'lines: run 1f1b: a rank does not have the whole model' uneven --lines layered.stagewright#1
 refused '--layers-from excludes --layers' choose --layers layers.json --layers-from layered.stagewright#1

@@ -9,6 +9,7 @@
 #include "schedules/layout/layer_table.h"
 #include "schedules/layout/layout.h"
 #include "schedules/planner/problem.h"
+#include "schedules/survey/uneven.h"
 
 using namespace stagewright;
 
@@ -21,6 +22,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     progress.report = [&](std::string_view, std::int64_t done, std::int64_t) {
         if (done > 200) stop.request_stop(); // what it says of a large problem is the same
     };
+    if (const auto lines = unevenProblem(text); lines && lines->samples < 200 && lines->devices.size() < 50) {
+        MixedQuestion question;
+        question.lines = "any";
+        question.problem = *lines;
+        const MixedAnswer divided = mixedSurvey(question);
+        require(!divided.error.empty() || !unevenTable(divided, question).rows.empty());
+        require(!unevenPlot(divided, question).nothing.empty() && !question.setup().empty());
+    }
     const auto answer = solveProblem(text, progress);
     require(answer ? !answer->json.empty() : !answer.error().message.empty());
     if (const auto problem = interOperatorProblem(text))

@@ -113,6 +113,13 @@ Result<int> runExplore(const ExploreChoice& options, Session& session)
         return listSurveys(session);
     }
     STAGEWRIGHT_TRY(const SurveyInfo* survey, findSurvey(options.survey));
+    for (const SurveyField& field : survey->fields())
+        if (const auto given = options.fields.find(field.name);
+            field.alone && given != options.fields.end() && !given->second.empty())
+            for (const auto& [name, value] : options.fields)
+                if (name != field.name)
+                    return fail(ErrorCode::Usage, fmt::format("--{} does nothing beside --{}", name, field.name),
+                                "leave one of them out");
     STAGEWRIGHT_TRY(const SurveyValues fields, withRuns(options.fields, session));
     auto question = SurveyQuestion::read(*survey, fields);
     if (!question) {
