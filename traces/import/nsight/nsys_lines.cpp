@@ -231,7 +231,7 @@ extern const FormatInfo nsys_lines;
 const FormatInfo nsys_lines{
     .name = "nsight-lines",
     .title = "Nsight Systems, JSON lines",
-    .reads = "its JSON lines",
+    .reads = "JSON lines of Nsight Systems",
     .suffixes = {".json", ".jsonl", ".json.gz"},
     .recordMemory = "record with --cuda-memory-usage=true, and export the report as SQLite",
     .recordKernels = "trace with nsys profile --trace=cuda,nvtx",
