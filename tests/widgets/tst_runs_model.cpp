@@ -123,6 +123,11 @@ private slots:
         const QModelIndex second = model.indexOf({path, 8});
         QCOMPARE(second.siblingAtColumn(RunsModel::State).data().toString(), QStringLiteral("interrupted"));
         QVERIFY(second.data().toString().endsWith(QStringLiteral("v=2")));
+        const QString live = QStringLiteral("/live.stagewright");
+        model.setRuns(live, {info(1, "1f1b", RunState::Receiving)});
+        const QModelIndex receiving = model.indexOf({live, 1});
+        QCOMPARE(receiving.siblingAtColumn(RunsModel::State).data().toString(), QStringLiteral("receiving"));
+        model.removeFile(live);
         QCOMPARE(model.refAt(second), (RunRef{path, 8}));
         QVERIFY(!model.refAt(model.index(0, 0)).valid());
         QVERIFY(model.data(model.index(0, 0), RunsModel::DetailRole).toString().contains(QStringLiteral("2 runs")));

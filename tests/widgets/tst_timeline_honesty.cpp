@@ -9,6 +9,7 @@
 #include "schedules/library/registry.h"
 #include "traces/run/simulated_run.h"
 #include "widgets/timeline/lane_raster.h"
+#include "widgets/timeline/span_card.h"
 #include "widgets/timeline/timeline_panel.h"
 
 using namespace stagewright;
@@ -90,6 +91,24 @@ private slots:
         }
     }
 
+    // Where ranks of the pipeline are missing no op is on the critical path, and no idle time has a cause.
+    void missingRanksAreSaid()
+    {
+        const Schedule schedule = *makeSchedule("1f1b", Shape{4, 8, 0});
+        const Run run = *simulatedRun(schedule, CostModel::uniform(schedule));
+        TimelineBuilder builder(Provenance::Imported, "wall", 4);
+        builder.append(*run.timeline);
+        builder.setUnits(run.timeline->timeUnit(), run.timeline->memoryUnit());
+        builder.setMissingRanks("only 4 of the pipeline's 8 ranks are in the run");
+        const auto part = *builder.build();
+        CauseCache causes;
+        QVERIFY(!makePanel(run.timeline, {})->critical.empty());
+        const auto panel = makePanel(part, {});
+        QVERIFY(panel->critical.empty());
+        const QString card = idleCard(*panel, 3, 1'000'000, causes).plain();
+        QVERIFY2(card.contains(QStringLiteral("Cause: Unknown")), qPrintable(card));
+        QVERIFY2(card.contains(QStringLiteral("only 4 of the pipeline's 8 ranks")), qPrintable(card));
+    }
     void inkIsProportional_data();
     void inkIsProportional();
     void twoPixelBubblesOwnAColumn_data();
