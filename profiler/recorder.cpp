@@ -87,6 +87,10 @@ Result<RecordedStep> Recorder::finishStep(const GpuTrace* trace, TraceFacts* fac
     for (const std::unique_ptr<RankRecorder>& rank : m_ranks) events.push_back(rank->take());
     for (std::size_t rank = 0; rank < m_adopted.size(); ++rank)
         if (!m_adopted[rank].empty()) events[rank] = std::exchange(m_adopted[rank], {});
+    if (m_options.cycle.size() > 1) {
+        m_ran = m_options.cycle[static_cast<std::size_t>(m_steps) % m_options.cycle.size()];
+        m_messages = ExpectedMessages(*m_ran);
+    }
     if (m_options.ordersItself) {
         STAGEWRIGHT_TRY(auto ran, inOrderOf(m_schedule, m_ran, events));
         if (ran != m_ran) m_messages = ExpectedMessages(*ran);

@@ -27,7 +27,9 @@ struct RecorderOptions {
     bool threadCpu = true;              // the virtual clock needs it
     Channels channels{};                // of the virtual clock: whether messages share their links
     std::vector<int> gradientBuckets{}; // of the virtual clock (schedules/execute/place_buckets.h)
-    bool ordersItself = false;          // ranks find the order of their ops while they run: record/ran_order.h
+    // Schedules that steps take turns with, of which the recorder's is the first.
+    std::vector<std::shared_ptr<const CheckedSchedule>> cycle{};
+    bool ordersItself = false; // ranks find the order of their ops while they run: record/ran_order.h
 };
 
 struct RecordedStep {

@@ -85,7 +85,7 @@ void Replay::run(int rank, const PlannedOp& planned, OpExecution& execution, std
     if (planned.partCount == 0) return; // other reductions and steps come at the end
     StageModel& model = *copyOn(planned.op.stage, rank).model;
     execution.run(
-        planned, model,
+        m_plan.ranks[static_cast<std::size_t>(rank)], planned, model,
         [this](const PlannedMessage& message) { return std::move(m_messages.extract(message.key).mapped()); },
         [this](const PlannedMessage& message, Buffer buffer) {
             m_messages.insert_or_assign(message.key, std::move(buffer));
@@ -106,7 +106,7 @@ Result<double> Replay::step(const std::stop_token& stop)
         }
         std::vector<OpExecution> executions;
         for (std::size_t rank = 0; rank < m_plan.ranks.size(); ++rank)
-            executions.emplace_back(m_plan.ranks[rank], m_shapes.ofRank(static_cast<int>(rank)), m_data, *m_allocator);
+            executions.emplace_back(m_shapes.ofRank(static_cast<int>(rank)), m_data, *m_allocator);
         std::vector<double> losses(static_cast<std::size_t>(m_schedule->microbatches), 0.0);
         std::vector<std::size_t> next(m_schedule->order.size(), 0);
         std::size_t left = m_schedule->opCount();

@@ -62,9 +62,17 @@ void KroneckerFactors::average(std::span<const double> a, std::span<const double
 
 bool KroneckerFactors::invert(double damping, const DenseMath& math)
 {
-    const double root = std::sqrt(damping), split = pi();
-    return invertDamped(m_a, m_inverseA, m_width, root * split, math) &&
-           invertDamped(m_g, m_inverseG, m_outputs, root / split, math);
+    return invertInputs(damping, math) && invertOutputs(damping, math);
+}
+
+bool KroneckerFactors::invertInputs(double damping, const DenseMath& math)
+{
+    return invertDamped(m_a, m_inverseA, m_width, std::sqrt(damping) * pi(), math);
+}
+
+bool KroneckerFactors::invertOutputs(double damping, const DenseMath& math)
+{
+    return invertDamped(m_g, m_inverseG, m_outputs, std::sqrt(damping) / pi(), math);
 }
 
 void KroneckerFactors::precondition(std::span<const double> gradient, std::span<double> update,
@@ -94,18 +102,29 @@ FactorSums::FactorSums(int inputs, int outputs, int stage, Allocator& allocator)
 void FactorSums::clear()
 {
     for (Buffer* one : {&m_a, &m_x, &m_g}) std::fill(one->span().begin(), one->span().end(), 0.0F);
-    m_rows = 0;
+    m_rows = m_gradientRows = 0;
 }
 
 void FactorSums::add(LayerMath& math, int rows, double meanRows, ConstElements outputGrad, ConstElements x)
+{
+    addInputs(math, rows, x);
+    addGradients(math, rows, meanRows, outputGrad);
+}
+
+void FactorSums::addInputs(LayerMath& math, int rows, ConstElements x)
 {
     math.linearWeightGrad(rows, m_inputs, m_inputs, 1.0F, x, x, m_a.data());
     math.columnSums(rows, m_inputs, x, m_column.data());
     const AddedFloats sum[] = {{static_cast<std::size_t>(m_inputs), m_column.data(), m_x.data()}};
     math.add(sum);
+    m_rows += rows;
+}
+
+void FactorSums::addGradients(LayerMath& math, int rows, double meanRows, ConstElements outputGrad)
+{
     math.linearWeightGrad(rows, m_outputs, m_outputs, static_cast<float>(meanRows * meanRows), outputGrad, outputGrad,
                           m_g.data());
-    m_rows += rows;
+    m_gradientRows += rows;
 }
 
 void FactorSums::take(std::span<double> a, std::span<double> g)
@@ -121,7 +140,7 @@ void FactorSums::take(std::span<double> a, std::span<double> g)
     const auto outputs = static_cast<std::size_t>(m_outputs);
     for (std::size_t i = 0; i < outputs; ++i)
         for (std::size_t k = 0; k <= i; ++k)
-            g[i * outputs + k] = g[k * outputs + i] = static_cast<double>(m_g.span()[i * outputs + k]) / m_rows;
+            g[i * outputs + k] = g[k * outputs + i] = static_cast<double>(m_g.span()[i * outputs + k]) / m_gradientRows;
     clear();
 }
 

@@ -31,6 +31,8 @@ public:
     void average(std::span<const double> a, std::span<const double> g, double decay);
     // False: a factor is not positive definite, as its numbers are not finite; the inverses are spoiled then.
     bool invert(double damping, const DenseMath& math);
+    bool invertInputs(double damping, const DenseMath& math);  // A alone
+    bool invertOutputs(double damping, const DenseMath& math); // G alone
     // (outputs, width) each; scratch too
     void precondition(std::span<const double> gradient, std::span<double> update, std::span<double> scratch,
                       const DenseMath& math) const;
@@ -53,6 +55,8 @@ public:
     bool wanted = true; // of the step that runs
     // outputGrad: of the mean over meanRows rows
     void add(LayerMath& math, int rows, double meanRows, ConstElements outputGrad, ConstElements x);
+    void addInputs(LayerMath& math, int rows, ConstElements x);
+    void addGradients(LayerMath& math, int rows, double meanRows, ConstElements outputGrad);
     bool empty() const { return m_rows == 0; }
     // The means, into (inputs + 1, inputs + 1) and (outputs, outputs); then it is empty.
     void take(std::span<double> a, std::span<double> g);
@@ -61,7 +65,7 @@ public:
 private:
     int m_inputs, m_outputs;
     Buffer m_a, m_x, m_g, m_column;
-    double m_rows = 0;
+    double m_rows = 0, m_gradientRows = 0;
 };
 
 } // namespace stagewright::layers

@@ -408,6 +408,61 @@ TensorStep ParameterSet::tensorOf(const Parameter& p) const
     return {};
 }
 
+namespace {
+
+std::span<double> doublesIn(const Buffer& buffer)
+{
+    return {reinterpret_cast<double*>(buffer.data()), buffer.size() / 2};
+}
+
+std::runtime_error notInvertible(const Parameter& weight)
+{
+    return std::runtime_error(weight.name + ": its factors can't be inverted: their numbers are not finite; lower the "
+                                            "learning rate");
+}
+
+} // namespace
+
+void ParameterSet::factorsInOps(int pieces)
+{
+    m_pieces = pieces;
+    for (Product& product : m_products) {
+        product.sums.wanted = false;
+        product.others.emplace(product.sums.inputs(), product.factors.outputs(), m_stage, m_allocator);
+        product.weight.others = &*product.others;
+    }
+}
+
+void ParameterSet::average(Product& product, FactorSums& sums)
+{
+    const auto square = [this](int size) {
+        return m_allocator.take(2 * static_cast<std::size_t>(size) * static_cast<std::size_t>(size),
+                                workspaceTag(m_stage));
+    };
+    const Buffer a = square(product.factors.width()), g = square(product.factors.outputs());
+    sums.take(doublesIn(a), doublesIn(g));
+    product.factors.average(doublesIn(a), doublesIn(g), m_optimizer.factorDecay);
+    product.known = true;
+}
+
+void ParameterSet::invertFactors(int piece, int refresh)
+{
+    const DenseMath* math = m_math.dense();
+    if (math == nullptr) throw std::invalid_argument("K-FAC needs LAPACK, which OpenBLAS has, and floats on the host");
+    for (Product& product : m_products)
+        if (FactorSums& sums = refresh == 0 ? product.sums : *product.others; !sums.empty()) average(product, sums);
+    const int count = static_cast<int>(m_products.size()), ofInputs = (m_pieces + 1) / 2;
+    for (int i = 0; i < count; ++i) {
+        Product& product = m_products[static_cast<std::size_t>(i)];
+        if (!product.known) continue;
+        const bool inputs = i * ofInputs / count == piece;
+        const bool outputs = m_pieces == 1 || ofInputs + i * (m_pieces - ofInputs) / count == piece;
+        if ((inputs && !product.factors.invertInputs(m_optimizer.damping, *math)) ||
+            (outputs && !product.factors.invertOutputs(m_optimizer.damping, *math)))
+            throw notInvertible(product.weight);
+    }
+}
+
 // Sgd, whose gradients of products are preconditioned first.
 void ParameterSet::stepByFactors(const OptimizerConfig& config, int step, float gradientScale)
 {
@@ -418,21 +473,14 @@ void ParameterSet::stepByFactors(const OptimizerConfig& config, int step, float 
     std::vector<TensorStep> preconditioned[2], others[2]; // with weight decay, and without
     std::vector<Buffer> updates;
     const auto borrow = [this](std::size_t doubles) { return m_allocator.take(2 * doubles, workspaceTag(m_stage)); };
-    const auto doublesIn = [](const Buffer& buffer) {
-        return std::span<double>(reinterpret_cast<double*>(buffer.data()), buffer.size() / 2);
-    };
     for (Product& product : m_products) {
         const auto width = static_cast<std::size_t>(product.factors.width());
         const auto outputs = static_cast<std::size_t>(product.factors.outputs());
-        if (!product.sums.empty()) {
-            const Buffer a = borrow(width * width), g = borrow(outputs * outputs);
-            product.sums.take(doublesIn(a), doublesIn(g));
-            product.factors.average(doublesIn(a), doublesIn(g), config.factorDecay);
-            if (!product.factors.invert(config.damping, *math))
-                throw std::runtime_error(product.weight.name + ": its factors can't be inverted: their numbers are not "
-                                                               "finite; lower the learning rate");
+        if (m_pieces == 0 && !product.sums.empty()) {
+            average(product, product.sums);
+            if (!product.factors.invert(config.damping, *math)) throw notInvertible(product.weight);
         }
-        product.sums.wanted = step % std::max(1, config.refresh) == 0;
+        product.sums.wanted = m_pieces == 0 && step % std::max(1, config.refresh) == 0;
         TensorStep weight = tensorOf(product.weight), bias = tensorOf(product.bias);
         const Buffer gradient = borrow(outputs * width), update = borrow(outputs * width),
                      scratch = borrow(outputs * width);

@@ -9,6 +9,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,6 +36,7 @@ struct Parameter {
     std::int64_t offset = 0;
     std::int64_t count = 0;
     FactorSums* factors = nullptr; // of a product's weight that K-FAC preconditions here; null: none
+    FactorSums* others = nullptr;  // of every other refresh, where sums of two are under way: factorsInOps()
 };
 
 // Normal deviates of a seed and a name: element i is a pure function of (seed, name, i), exact integer arithmetic until
@@ -55,6 +57,12 @@ public:
 
     // A linear layer, once both are added: of it K-FAC has factors, where the rank steps it.
     void addProduct(Parameter& weight, Parameter& bias);
+    // From now on factors are summed and inverted when asked, instead of by W and steps: the inversion in so many
+    // pieces, first of the inputs' factors, then of the others'.
+    void factorsInOps(int pieces);
+    // Of the sums of a refresh (0 or 1, in turn), which are then empty. Until sums were, nothing. Throws
+    // std::runtime_error where a factor can't be inverted.
+    void invertFactors(int piece, int refresh);
 
     SharedState* shared() { return m_shared.get(); }
     void gatherWeights();  // room for all; views follow
@@ -146,8 +154,12 @@ private:
         Buffer state; // doubles
         KroneckerFactors factors;
         FactorSums sums;
+        std::optional<FactorSums> others = {};
+        bool known = false; // it has factors
     };
+    void average(Product& product, FactorSums& sums);
     std::deque<Product> m_products;
+    int m_pieces = 0; // of an inversion that is asked for; 0: steps invert
     std::map<int, Version> m_versions;
     int m_used = -1;
 };

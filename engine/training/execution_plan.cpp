@@ -63,7 +63,7 @@ private:
             const std::vector<Op>& list = m_schedule.order[static_cast<std::size_t>(rank)];
             for (std::size_t i = 0; i < list.size(); ++i) {
                 const OpKind kind = list[i].kind;
-                m_plan.slices = m_plan.slices || list[i].slice >= 0;
+                m_plan.slices = m_plan.slices || (list[i].slice >= 0 && !isInPieces(kind));
                 m_plan.halves = m_plan.halves || list[i].half != 0;
                 m_plan.recomputes = m_plan.recomputes || isRecompute(kind);
                 m_plan.steps = m_plan.steps || isOptimizer(kind);
@@ -76,7 +76,7 @@ private:
                 if (runsApart(kind))
                     return refusal(rank, i, "nothing here runs its resource", "give a runner for it, or simulate it");
                 if (isCompute(kind) || isDelay(kind) || isOptimizer(kind) || isReduction(kind) ||
-                    (m_plan.shared && isCollective(kind)))
+                    gapWorkOf(kind) != GapWork::None || (m_plan.shared && isCollective(kind)))
                     continue;
                 if (isCollective(kind))
                     return refusal(
@@ -84,7 +84,8 @@ private:
                         "train it with --replicas and --shard, or leave UNSHARD and RESHARD out of the lists");
                 return refusal(
                     rank, i, "this kind can be simulated but not trained",
-                    "train a schedule of F, B, I, W, R, OPT, REDUCE_GRAD, OFFLOAD and RELOAD ops and delays");
+                    "train a schedule of F, B, I, W, R, OPT, REDUCE_GRAD, OFFLOAD, RELOAD, FACTOR_A, FACTOR_G and "
+                    "INVERT ops and delays");
             }
         }
         if (m_plan.slices && m_plan.halves) {
@@ -270,7 +271,8 @@ Result<std::vector<int>> sliceTokens(const Schedule& schedule, int sequence)
 {
     std::size_t slices = 0;
     for (const std::vector<Op>& list : schedule.order) {
-        for (const Op& op : list) slices = std::max(slices, static_cast<std::size_t>(op.slice + 1));
+        for (const Op& op : list)
+            if (!isInPieces(op.kind)) slices = std::max(slices, static_cast<std::size_t>(op.slice + 1));
     }
     if (slices == 0) return std::vector<int>();
     std::vector<std::uint32_t> shares = schedule.sliceLengths;

@@ -46,6 +46,7 @@ struct PlannedOp {
     bool predicts = false;       // F under WeightRule::Predicted: of a stage that has an F with predictedUpdates > 0
     // F under WeightRule::Predicted: optimizer steps of the stage between it and its I or B
     int predictedUpdates = 0;
+    int cyclesBack = 0; // work that fills gaps: whose refresh it is of (cycle_plans.h)
 };
 
 struct RankPlan {

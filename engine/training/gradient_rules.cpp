@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
 
 #include "engine/training/op_execution.h"
 #include "schedules/model/mesh.h"
@@ -52,6 +53,14 @@ std::vector<ContributedRange> contributionsTo(const Schedule& schedule, const Wo
     }
     return contributedRanges(from, samples, elements);
 }
+
+void StageModel::factorsInOps(int /*pieces*/)
+{
+    throw std::invalid_argument("this model has no factors for K-FAC; take --optimizer adamw");
+}
+void StageModel::keepFactorInputs(bool /*on*/) {}
+void StageModel::addFactors(const Part& /*part*/, bool /*inputs*/, int /*refresh*/) {}
+void StageModel::invertFactors(int /*piece*/, int /*refresh*/) {}
 
 void StageModel::packGradients(const Buffer& to) { copyGradients(*this, to.span()); }
 

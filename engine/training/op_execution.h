@@ -121,16 +121,17 @@ private:
 // the same way.
 class OpExecution {
 public:
-    OpExecution(const RankPlan& plan, const PartShapes& shapes, const StepData& data, Allocator& allocator)
-        : m_plan(plan), m_shapes(shapes), m_data(data), m_allocator(allocator)
+    OpExecution(const PartShapes& shapes, const StepData& data, Allocator& allocator)
+        : m_shapes(shapes), m_data(data), m_allocator(allocator)
     {
     }
 
     template <typename Take, typename Put>
-    void run(const PlannedOp& planned, StageModel& model, Take&& take, Put&& put)
+    void run(const RankPlan& plan, const PlannedOp& planned, StageModel& model, Take&& take, Put&& put)
     {
+        m_plan = &plan;
         const OpKind kind = planned.op.kind;
-        const std::span<const PlannedPart> parts = m_plan.partsOf(planned);
+        const std::span<const PlannedPart> parts = m_plan->partsOf(planned);
         if (isWeightGrad(kind) && parts.size() > 1) {
             m_parts.clear();
             for (const PlannedPart& part : parts) m_parts.push_back(part.part);
@@ -164,7 +165,7 @@ private:
     template <typename Take>
     Buffer gather(const PlannedPart& planned, const StageModel& model, Take& takeInput)
     {
-        const std::span<const PlannedMessage> inputs = m_plan.inputsOf(planned);
+        const std::span<const PlannedMessage> inputs = m_plan->inputsOf(planned);
         if (inputs.empty()) return {};
         if (inputs.size() == 1 && isWhole(inputs[0].key, planned.part)) return takeInput(inputs[0]);
         const Region region = m_shapes.regionOf(planned.part.slice, planned.part.half);
@@ -180,7 +181,7 @@ private:
     template <typename Put>
     void scatter(const PlannedPart& planned, const StageModel& model, Buffer output, Put& putOutput)
     {
-        const std::span<const PlannedMessage> outputs = m_plan.outputsOf(planned);
+        const std::span<const PlannedMessage> outputs = m_plan->outputsOf(planned);
         if (outputs.size() == 1 && isWhole(outputs[0].key, planned.part)) {
             putOutput(outputs[0], std::move(output));
             return;
@@ -195,7 +196,7 @@ private:
         }
     }
 
-    const RankPlan& m_plan;
+    const RankPlan* m_plan = nullptr; // of the op that runs
     const PartShapes& m_shapes;
     const StepData& m_data;
     Allocator& m_allocator;

@@ -40,18 +40,18 @@ Channels senderLimits(const Channels& channels)
 class RankLoop {
 public:
     RankLoop(TrainingState& state, int rank)
-        : m_state(state), m_rank(rank), m_plan(state.plan.ranks[static_cast<std::size_t>(rank)]),
+        : m_state(state), m_rank(rank), m_plan(&state.plan.ranks[static_cast<std::size_t>(rank)]),
           m_run(state.ranks[static_cast<std::size_t>(rank)]), m_recorder(state.recorder.rank(rank)),
           m_virtual(state.clock == ClockMode::Virtual), m_flight(state, rank), m_trace(state, rank),
-          m_execution(m_plan, state.shapes.ofRank(rank), state.data, *m_run.allocator),
-          m_exchange(state, rank, m_trace), m_stepEnd(state, rank, m_trace, m_exchange, hooks())
+          m_execution(state.shapes.ofRank(rank), state.data, *m_run.allocator), m_exchange(state, rank, m_trace),
+          m_stepEnd(state, rank, m_trace, m_exchange, hooks())
     {
         std::size_t most = 0;
-        for (const PlannedOp& op : m_plan.ops) most = std::max<std::size_t>(most, op.inputCount);
+        for (const PlannedOp& op : m_plan->ops) most = std::max<std::size_t>(most, op.inputCount);
         m_inputs.reserve(2 * most);
         if (state.ready) m_ready.emplace(state, rank);
         const bool moves =
-            std::any_of(m_plan.ops.begin(), m_plan.ops.end(), [](const PlannedOp& op) { return isCopy(op.op.kind); });
+            std::any_of(m_plan->ops.begin(), m_plan->ops.end(), [](const PlannedOp& op) { return isCopy(op.op.kind); });
         if (!moves) return;
         const TrainingOptions& options = state.options;
         m_copies = std::make_unique<HostCopies>(
@@ -74,7 +74,7 @@ public:
             m_run.allocator->setSink(m_run.sink.get());
             if (const auto& limits = m_state.options.rankMemory; !limits.empty())
                 m_run.allocator->setLimit(limits[static_cast<std::size_t>(m_rank)]);
-            for (const int stage : m_plan.stages) {
+            for (const int stage : m_plan->stages) {
                 StageRun& run = stageRun(stage);
                 m_run.status.set(RankPhase::Preparing, stage);
                 const TrainingOptions& options = m_state.options;
@@ -94,6 +94,7 @@ public:
                     run.model->setBackwardFrom(
                         options.cuts[static_cast<std::size_t>(m_state.schedule->replicaOf(m_rank))]);
                 if (!shapes.sliceTokens.empty()) run.model->setSlices(shapes.sliceTokens);
+                if (m_state.cycle.pieces > 0) run.model->factorsInOps(m_state.cycle.pieces);
                 if (m_state.options.recomputedLayers) {
                     const auto [first, last] = *m_state.options.recomputedLayers;
                     run.model->setRecomputedLayers(first, last);
@@ -106,6 +107,7 @@ public:
     void step()
     {
         bool whole = false;
+        m_plan = &m_state.planNow().ranks[static_cast<std::size_t>(m_rank)];
         guarded("preparing the step", [this] {
             m_run.status.set(RankPhase::Preparing);
             m_run.allocator->resetPeaks();
@@ -117,9 +119,10 @@ public:
             m_exchange.begin();
             m_trace.beginStep();
             const RankTrace::Range range = m_trace.other();
-            for (const int stage : m_plan.stages) {
+            for (const int stage : m_plan->stages) {
                 StageRun& run = stageRun(stage);
                 run.model->zeroGradients();
+                if (m_state.cycle.pieces > 0) run.model->keepFactorInputs(m_state.cycle.at(m_state.step) == 0);
                 std::fill(run.losses.begin(), run.losses.end(), 0.0);
                 run.sent = run.stepped = run.partly = false;
                 run.undone = 0;
@@ -196,7 +199,7 @@ private:
 
     bool receiveInputs(const PlannedOp& planned, int position)
     {
-        for (const PlannedMessage& input : m_plan.inputsOf(planned)) {
+        for (const PlannedMessage& input : m_plan->inputsOf(planned)) {
             if (input.rank == m_rank) continue;                     // handed over, in m_held
             if (m_state.lowered && isReceived(input.key)) continue; // at its receive
             if (!m_state.transport->ready(m_rank, input.key)) m_run.status.set(RankPhase::Waiting, position);
@@ -234,7 +237,7 @@ private:
     // for a send.
     bool runList()
     {
-        const Schedule& lists = m_state.lowered ? *m_state.lowered : *m_state.schedule;
+        const Schedule& lists = m_state.lowered ? *m_state.lowered : m_state.listsNow();
         const std::vector<Op>& list = lists.order[static_cast<std::size_t>(m_rank)];
         std::size_t next = 0; // of the plan
         m_messagesBefore = 0;
@@ -244,7 +247,7 @@ private:
             if (isMessage(list[i].kind)) {
                 m_where = nameOf(list[i], i);
                 if (!runMessages(list, i, count)) return false;
-            } else if (next < m_plan.ops.size() && m_plan.ops[next].op == list[i]) {
+            } else if (next < m_plan->ops.size() && m_plan->ops[next].op == list[i]) {
                 // all but the gathers of a file's lowered lists
                 m_messagesBefore = static_cast<int>(i - next);
                 if (!runOps(next, count)) return false;
@@ -266,7 +269,7 @@ private:
             m_run.status.set(RankPhase::Waiting);
             const std::optional<std::size_t> next = m_ready->next();
             if (!next || m_state.control.stopped()) return false;
-            if (!runOps(*next, m_plan.ops[*next].pairedWithNext ? 2 : 1)) return false;
+            if (!runOps(*next, m_plan->ops[*next].pairedWithNext ? 2 : 1)) return false;
         }
         m_ready->leave();
         m_where.clear();
@@ -315,7 +318,7 @@ private:
         m_recorder.opBegin(op, position);
         std::vector<Part> parts;
         std::vector<std::vector<Buffer*>> kept;
-        for (const PlannedPart& part : m_plan.partsOf(planned)) {
+        for (const PlannedPart& part : m_plan->partsOf(planned)) {
             parts.push_back(part.part);
             if (isOffload(op.kind)) kept.push_back(stageRun(op.stage).model->keptBuffers(part.part));
         }
@@ -330,16 +333,16 @@ private:
     // One op of the plan, or a pair once the inputs of both are there.
     bool runOps(std::size_t first, std::size_t count)
     {
-        m_where = nameOf(m_plan.ops[first].op, first);
+        m_where = nameOf(m_plan->ops[first].op, first);
         for (std::size_t k = first; k < first + count; ++k)
-            if (!receiveInputs(m_plan.ops[k], static_cast<int>(k))) return false;
+            if (!receiveInputs(m_plan->ops[k], static_cast<int>(k))) return false;
         for (std::size_t k = first; k < first + count; ++k)
-            if (!weightsThere(m_plan.ops[k]) || !activationsThere(m_plan.ops[k], static_cast<int>(k))) return false;
+            if (!weightsThere(m_plan->ops[k]) || !activationsThere(m_plan->ops[k], static_cast<int>(k))) return false;
         for (std::size_t k = first; k < first + count; ++k) {
-            if (k > first) m_where = nameOf(m_plan.ops[k].op, k);
+            if (k > first) m_where = nameOf(m_plan->ops[k].op, k);
             freeSent();
             const Nanos cpu = m_ready ? threadCpuNow() : 0;
-            if (!runAny(m_plan.ops[k], static_cast<int>(k))) return false;
+            if (!runAny(m_plan->ops[k], static_cast<int>(k))) return false;
             if (m_ready) m_ready->ran(k, threadCpuNow() - cpu);
             if (m_state.lowered)
                 keepLocalOutputs();
@@ -420,6 +423,7 @@ private:
     {
         if (isDelay(planned.op.kind)) return runFiller(planned.op, position);
         if (isCopy(planned.op.kind)) return runCopy(planned, position);
+        if (gapWorkOf(planned.op.kind) != GapWork::None) return runGapWork(planned, position);
         const OpRunners& runners = m_state.options.runners;
         if (const auto runner = runners.find(ruleOf(planned.op.kind).resource); runner != runners.end())
             return recorded(planned.op, position, RankPhase::Running, position, [&](StageRun& run) {
@@ -445,6 +449,22 @@ private:
         }
         return recorded(planned.op, position, RankPhase::Running, position,
                         [&](StageRun& run) { runCompute(planned, run); });
+    }
+
+    bool runGapWork(const PlannedOp& planned, int position)
+    {
+        return recorded(planned.op, position, RankPhase::Running, position, [&](StageRun& run) {
+            const int refresh = m_state.cycle.refreshOf(planned, m_state.step);
+            switch (gapWorkOf(planned.op.kind)) {
+            case GapWork::None: break;
+            case GapWork::InputFactors:
+            case GapWork::GradientFactors:
+                run.model->addFactors(planned.op.microbatch, gapWorkOf(planned.op.kind) == GapWork::InputFactors,
+                                      refresh);
+                break;
+            case GapWork::Inversion: run.model->invertFactors(planned.op.slice, refresh); break;
+            }
+        });
     }
 
     bool meetCopies(const Op& op, int position)
@@ -500,13 +520,13 @@ private:
     {
         run.versions.before(planned, *run.model);
         m_execution.run(
-            planned, *run.model, [this](const PlannedMessage& message) { return takeInput(message.key); },
+            *m_plan, planned, *run.model, [this](const PlannedMessage& message) { return takeInput(message.key); },
             [this](const PlannedMessage& message, Buffer buffer) {
                 m_outputs.push_back({message, std::move(buffer)});
             });
         run.versions.after(planned, *run.model);
         if (!isForward(planned.op.kind) || !run.slice.last) return;
-        for (const PlannedPart& part : m_plan.partsOf(planned)) m_losses.emplace_back(&run, part.part);
+        for (const PlannedPart& part : m_plan->partsOf(planned)) m_losses.emplace_back(&run, part.part);
     }
 
     // Once the list is done, as a device may not know them before; in the list's order.
@@ -600,7 +620,7 @@ private:
         m_held.clear();
         if (m_copies) m_copies->drop();
         try {
-            for (const int stage : m_plan.stages) {
+            for (const int stage : m_plan->stages) {
                 if (stageRun(stage).model) stageRun(stage).model->dropMicrobatches();
             }
         } catch (const std::exception&) { // the step has failed already, and its first cause is known
@@ -609,7 +629,7 @@ private:
 
     TrainingState& m_state;
     int m_rank;
-    const RankPlan& m_plan;
+    const RankPlan* m_plan; // of the step that runs
     RankRun& m_run;
     RankRecorder& m_recorder;
     bool m_virtual;

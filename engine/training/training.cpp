@@ -108,7 +108,10 @@ Result<std::unique_ptr<Training>> makeTraining(const std::shared_ptr<const Check
 {
     const bool rendezvous = options.channels.sends == SendMode::Rendezvous;
     const Schedule& schedule = checked->compute();
-    STAGEWRIGHT_TRY(ExecutionPlan plan, planExecution(*checked, options.runners));
+    const std::shared_ptr<const CheckedSchedule> alone[] = {checked};
+    STAGEWRIGHT_TRY(CyclePlans cycle,
+                    planCycle(options.cycle.empty() ? std::span(alone) : std::span(options.cycle), options));
+    const ExecutionPlan& plan = cycle.plans.front();
     STAGEWRIGHT_TRY(std::vector<StageSlice> slices, slicesOf(*options.workload, schedule.stages, options.stageLayers));
     if (!options.replicaSamples.empty() && options.replicaSamples.size() != static_cast<std::size_t>(schedule.replicas))
         return fail(
@@ -200,7 +203,7 @@ Result<std::unique_ptr<Training>> makeTraining(const std::shared_ptr<const Check
     if (options.sharding.bucket > 0 && plan.shared)
         for (const StageSlice& slice : slices) buckets.push_back(steppedPieces(schedule, options, slice));
 
-    auto state = std::make_shared<TrainingState>(checked, std::move(plan), options, clock, where.perProcess, permits,
+    auto state = std::make_shared<TrainingState>(checked, std::move(cycle), options, clock, where.perProcess, permits,
                                                  std::move(backend), std::move(memories), std::move(buckets));
     const auto giveUp = [&ranks = state->ranks] { // ranks that wait for another device
         for (const RankRun& rank : ranks)

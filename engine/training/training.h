@@ -82,6 +82,8 @@ struct TrainingOptions {
     // How ranks choose their next op. Other than by the list, the order is found in every step (on the virtual clock at
     // virtual times), and each step's timeline has the schedule that ran.
     ReadyOrder order;
+    // Schedules that steps take turns with, the first of them the training's: cycle_plans.h. Empty: that one.
+    std::vector<std::shared_ptr<const CheckedSchedule>> cycle;
     // How messages travel. Under rendezvous the ranks run a lowered schedule, send by send and receive by receive, on
     // the wall clock: the one given, or a compute-only one lowered by `lowering`. So an order that waits for itself
     // hangs here as simulate() and explainDeadlock() say.

@@ -25,18 +25,20 @@ FlatState flatInUnits(const StateSharding& sharding, std::vector<std::int64_t> l
 
 } // namespace
 
-TrainingState::TrainingState(std::shared_ptr<const CheckedSchedule> aSchedule, ExecutionPlan aPlan,
+TrainingState::TrainingState(std::shared_ptr<const CheckedSchedule> aSchedule, CyclePlans aCycle,
                              const TrainingOptions& someOptions, ClockMode aClock, int ranksHere, int permits,
                              std::unique_ptr<Backend> aBackend, std::vector<std::unique_ptr<Memory>> memories,
                              std::vector<int> buckets)
-    : checked(std::move(aSchedule)), schedule(&checked->compute()), plan(std::move(aPlan)), options(someOptions),
-      clock(aClock), recorder(checked, {.virtualClock = aClock == ClockMode::Virtual,
-                                        .links = someOptions.links,
-                                        .perturbation = someOptions.perturbation,
-                                        .threadCpu = true,
-                                        .channels = someOptions.channels,
-                                        .gradientBuckets = std::move(buckets),
-                                        .ordersItself = someOptions.order.by != ReadyOrder::By::List}),
+    : checked(std::move(aSchedule)), schedule(&checked->compute()), plan(aCycle.plans.front()),
+      cycle(std::move(aCycle)), options(someOptions), clock(aClock),
+      recorder(checked, {.virtualClock = aClock == ClockMode::Virtual,
+                         .links = someOptions.links,
+                         .perturbation = someOptions.perturbation,
+                         .threadCpu = true,
+                         .channels = someOptions.channels,
+                         .gradientBuckets = std::move(buckets),
+                         .cycle = cycle.schedules,
+                         .ordersItself = someOptions.order.by != ReadyOrder::By::List}),
       control(ranksHere, permits), backend(std::move(aBackend)), ranks(static_cast<std::size_t>(schedule->ranks))
 {
     shared = sharesState(*schedule);

@@ -10,6 +10,7 @@
 #include <optional>
 #include <vector>
 
+#include "engine/training/cycle_plans.h"
 #include "engine/training/execution_plan.h"
 #include "engine/training/flight_page.h"
 #include "engine/training/op_execution.h"
@@ -130,7 +131,7 @@ struct RankRun {
 
 struct TrainingState {
     // ranksHere: in this process. buckets: by stage, in how many pieces gradients are stepped.
-    TrainingState(std::shared_ptr<const CheckedSchedule> checked, ExecutionPlan plan, const TrainingOptions& options,
+    TrainingState(std::shared_ptr<const CheckedSchedule> checked, CyclePlans cycle, const TrainingOptions& options,
                   ClockMode clock, int ranksHere, int permits, std::unique_ptr<Backend> backend,
                   std::vector<std::unique_ptr<Memory>> memories, std::vector<int> buckets = {});
 
@@ -150,7 +151,10 @@ struct TrainingState {
     const Schedule* schedule;                // checked->compute()
     std::shared_ptr<const Schedule> lowered; // rendezvous: checked's lists that the ranks run; else null
     std::string loweredBy;                   // what made them: a rule or "as given"
-    ExecutionPlan plan;
+    ExecutionPlan plan;                      // of the first step
+    CyclePlans cycle;
+    const ExecutionPlan& planNow() const { return cycle.plans[cycle.at(step)]; } // of the step that runs
+    const Schedule& listsNow() const { return cycle.schedules[cycle.at(step)]->compute(); }
     TrainingOptions options;
     ClockMode clock; // Wall or Virtual
     Recorder recorder;

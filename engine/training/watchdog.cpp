@@ -19,7 +19,7 @@ std::string whatRankDoes(const TrainingState& state, std::size_t rank)
 {
     const RankStatus& status = state.ranks[rank].status;
     const int position = status.position.load(std::memory_order_relaxed);
-    const RankPlan& plan = state.plan.ranks[rank];
+    const RankPlan& plan = state.planNow().ranks[rank];
     const bool inList = position >= 0 && static_cast<std::size_t>(position) < plan.ops.size();
     const std::string op =
         inList ? fmt::format("op {} ({})", opNumber(position), toText(plan.ops[static_cast<std::size_t>(position)].op))

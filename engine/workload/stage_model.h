@@ -93,6 +93,16 @@ public:
     // it there are no backwards at all.
     virtual void setBackwardFrom(int layer) = 0;
 
+    // K-FAC's factors and inverses as ops (schedules/plan/fill_plan.h), in so many pieces of the inversion, instead of
+    // in W and the optimizer's step. Before the first forward.
+    virtual void factorsInOps(int pieces);
+    // Whether W of this step keeps what the factors of its part need, until addFactors() has been asked for it.
+    virtual void keepFactorInputs(bool on);
+    // Adds the part's inputs, or its output gradients, to a refresh's sums (0 or 1, in turn): what W kept of it, else
+    // what lies there between F, or I, and W. Nothing where neither is there.
+    virtual void addFactors(const Part& part, bool inputs, int refresh);
+    virtual void invertFactors(int piece, int refresh);
+
     // Last stage, after forward; nats per token of the part: its share of the microbatch's loss is loss × its tokens.
     virtual double loss(const Part& part) const = 0;
     virtual void setLossScale(float scale) = 0;

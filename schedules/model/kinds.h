@@ -40,6 +40,15 @@ enum class StateWork : std::uint8_t {
     Step,    // the optimizer
 };
 
+// What work that fills gaps does: of K-FAC's factors of a stage the sums over a microbatch's inputs or output gradients,
+// or a piece of their inversion.
+enum class GapWork : std::uint8_t {
+    None,
+    InputFactors,
+    GradientFactors,
+    Inversion,
+};
+
 // Where the duration of an op comes from.
 enum class TimedBy : std::uint8_t {
     Costs,   // the cost model, by kind, stage and rank
@@ -148,6 +157,7 @@ struct KindTraits {
     Product makes = Product::None;
     Product carries = Product::None; // what a message moves
     StateWork state = StateWork::None;
+    GapWork gap = GapWork::None;
     bool takesMicrobatch = false;     // also slices, halves and several microbatches in one op
     bool mayTakeMicrobatch = false;   // of a stage as a whole, or of the microbatches that it names: collectives
     bool inPieces = false;            // of a stage as a whole, cut into pieces, of which Op::slice is one
@@ -247,6 +257,11 @@ inline bool settles(OpKind kind) { return ruleOf(kind).settles; }
 inline bool isStageOp(OpKind kind) { return ruleOf(kind).behind != Behind::Nothing; }
 // Work that fills gaps, of this step or of a later one.
 inline bool fillsGaps(OpKind kind) { return ruleOf(kind).deferrable == Until::Steps; }
+inline GapWork gapWorkOf(OpKind kind) { return ruleOf(kind).gap; }
+inline bool isFactor(OpKind kind)
+{
+    return gapWorkOf(kind) == GapWork::InputFactors || gapWorkOf(kind) == GapWork::GradientFactors;
+}
 inline bool isInPieces(OpKind kind) { return ruleOf(kind).inPieces; }
 inline bool isDeferrable(OpKind kind) { return ruleOf(kind).deferrable != Until::Needed; }
 // Whether this op names microbatches: of a collective only where it is of one, or of some.

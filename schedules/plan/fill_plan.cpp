@@ -16,8 +16,9 @@ namespace stagewright {
 Result<FillRule> parseFill(std::string_view text)
 {
     const auto wrong = [&] {
-        return fail(ErrorCode::Usage, fmt::format("filling with '{}' is not known", text),
-                    "write kfac, kfac:pieces=12 (of a stage's inversion), kfac:cyclic, kfac:step=2 (of the cycle)");
+        return fail(
+            ErrorCode::Usage, fmt::format("filling with '{}' is not known", text),
+            "write kfac, kfac:pieces=12 (of a stage's inversion), kfac:cyclic, kfac:apart, kfac:step=2 (of the cycle)");
     };
     FillRule rule;
     const std::vector<std::string_view> parts = split(text, ":");
@@ -29,6 +30,8 @@ Result<FillRule> parseFill(std::string_view text)
         const auto number = value ? wholeOf<int>(*value) : std::nullopt;
         if (key == "cyclic" && !value)
             rule.cyclic = true;
+        else if (key == "apart" && !value)
+            rule.apart = true;
         else if (key == "pieces" && number && *number >= 1 && *number <= 10'000)
             rule.pieces = *number;
         else if (key == "step" && number && *number >= 1)
@@ -121,11 +124,11 @@ private:
                 return items;
             };
             std::vector<int> needs{a};
-            if (m_rule.pieces == 1) needs.push_back(g);
+            if (m_rule.pieces == 1 || m_rule.both) needs.push_back(g);
             STAGEWRIGHT_CHECK(add(out, rank, stages[s], pieces(0, first), FillerWork::After::Works, std::move(needs)));
             if (m_rule.pieces > 1)
-                STAGEWRIGHT_CHECK(
-                    add(out, rank, stages[s], pieces(first, m_rule.pieces), FillerWork::After::Works, {g}));
+                STAGEWRIGHT_CHECK(add(out, rank, stages[s], pieces(first, m_rule.pieces), FillerWork::After::Works,
+                                      m_rule.both ? std::vector<int>{a, g} : std::vector<int>{g}));
         }
         return prioritised(std::move(out));
     }
@@ -221,6 +224,19 @@ private:
         return {};
     }
 
+    // Where in the list the step's work starts or ends, for a piece that would be at `at`: what is of the cycle before
+    // stays so.
+    std::size_t boundaryOf(const FillPiece& piece, std::size_t at) const
+    {
+        const auto& ops = opsOf(piece.rank);
+        if (piece.step > 0 || !isFactor(piece.op.kind)) return ops.size();
+        const bool inputs = gapWorkOf(piece.op.kind) == GapWork::InputFactors;
+        const auto pass = std::find_if(ops.begin(), ops.end(), [&](const Op& op) {
+            return (inputs ? isForward(op.kind) : isReturn(op.kind)) && asKind(op, piece.op.kind) == piece.op;
+        });
+        return at <= static_cast<std::size_t>(pass - ops.begin()) ? 0 : ops.size();
+    }
+
     // Each piece directly before the op that ends its gap.
     void insert()
     {
@@ -239,7 +255,8 @@ private:
                     const auto next = std::find_if(m_places[r].begin(), m_places[r].end(), [&](const BusyPlace& place) {
                         return place.start >= piece.end && place.end > piece.start;
                     });
-                    before[next == m_places[r].end() ? opsOf(rank).size() : next->position].push_back(piece);
+                    const std::size_t at = next == m_places[r].end() ? opsOf(rank).size() : next->position;
+                    before[m_rule.apart ? boundaryOf(piece, at) : at].push_back(piece);
                 }
                 for (const FillPiece& piece : m_out.unplaced)
                     if (piece.rank == rank && step + 1 == m_out.steps) before[opsOf(rank).size()].push_back(piece);

@@ -232,11 +232,16 @@ std::vector<SetupKey> allKeys()
          "microbatches that a rank may hold. Where ranks train they choose in every step, and the run's schedule is "
          "what ran in its median step [list]",
          orderFault, "PyTorch's ranks follow their lists"},
-        {"--fill", &S::fill, SetupSimulate, "kfac[:pieces=K|:cyclic|:step=N]",
+        {"--fill", &S::fill, SetupSimulate | SetupRecord, "kfac[:pieces=K|:cyclic|:apart|:step=N]",
          "Fill gaps with work that can wait: K-FAC's factors and their inversion in K pieces [2], over as many steps "
-         "as "
-         "they take; cyclic: in gaps before their inputs, too, as of the cycle before; N: the step that is shown [1]",
-         fillFault},
+         "as they take; cyclic: in gaps before their inputs, too, as of the cycle before; apart: at the end of the "
+         "same "
+         "steps instead, to compare with; N: the step that simulate shows [1]. record measures how long the pieces "
+         "take, and trains with --optimizer kfac",
+         fillFault, "PyTorch has no K-FAC"},
+        {"--cycle", &S::cycle, SetupRecord, "",
+         "The schedules are one training's: step n runs schedule n mod k of k lists that differ in work that can wait",
+         anything, "PyTorch has no K-FAC"},
         {"--hoist", &S::hoist, runs | SetupLesson, "",
          "Recompute as soon as the rank is free, not when the gradient arrives", anything, ownCheckpoints},
         {"--replicas", &S::replicas, replicas | SetupLesson, "N", "Pipelines side by side that train one model [1]",

@@ -23,6 +23,7 @@ struct Setup {
     std::string order;   // "": as listed; as parseReadyOrder() reads it
     std::string fill;    // "": none; as parseFill() reads it
     bool hoist = false;
+    bool cycle = false;
     // What a simulation's ops cost.
     std::string costs;     // "F=1,I=1,W=1", FILE.json, analytic:MODEL@DEVICE; empty: one unit each
     std::string costsFrom; // FILE#RUN

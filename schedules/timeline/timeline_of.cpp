@@ -299,9 +299,9 @@ Result<Schedule> scheduleOf(const Timeline& timeline, int step)
         const Span* before = nullptr;
         for (SpanId id = first; id < last; ++id) {
             const Span& span = timeline.spans()[id];
-            const bool kept =
-                span.step == step && !(span.flags & SpanDiscarded) && span.label == 0 &&
-                (isCompute(span.op.kind) || isDelay(span.op.kind) || (stageOps && isStageOp(span.op.kind)));
+            const bool kept = span.step == step && !(span.flags & SpanDiscarded) && span.label == 0 &&
+                              (isCompute(span.op.kind) || isDelay(span.op.kind) || fillsGaps(span.op.kind) ||
+                               (stageOps && isStageOp(span.op.kind)));
             if (!kept) continue;
             auto& pairs = out.paired[r];
             const bool together =

@@ -1,4 +1,4 @@
-# simulate --fill: work that can wait in the gaps, its steps, what a gap says, PipeFisher's profiles; record --optimizer kfac.
+# --fill: work that can wait in the gaps, simulated and trained, its steps, what a gap says, PipeFisher's profiles; record --optimizer kfac.
 # shellcheck shell=bash
 run stagewright simulate -s 1f1b -p 8 -m 8 --costs pipefisher:bert-large@p100 --fill kfac:pieces=12:cyclic --json
 expect_code 0
@@ -39,7 +39,7 @@ run stagewright validate drawn.csv
 expect_code 0
 run stagewright record -s drawn.csv --steps 1 -o none.stagewright
 expect_code 2
-expect_err 'can be simulated but not trained'
+expect_err 'a cycle has 1 factors of the stage, not 2'
 
 # trained at the end of a step: the same losses however the model is divided, others than with sgd
 tiny=(--model 'layers=4,hidden=32,heads=2,seq=16' --microbatch-size 2 --lr 0.1 --steps 3)
@@ -67,4 +67,33 @@ expect_err 'kfac also with :refresh=N'
 run stagewright record -s 1f1b -p 2 -m 4 --optimizer kfac --engine torch -o none.stagewright
 expect_code 2
 expect_err 'PyTorch has no K-FAC'
+expect_no_file none.stagewright
+
+# trained in gaps: the losses of the same work at the ends of the same steps, and lists of one's own
+filled=(-s 1f1b -p 3 -m 6 "${tiny[@]:0:6}" --steps 6 --optimizer kfac)
+run stagewright record "${filled[@]}" --fill kfac:pieces=4 -o filled_run.stagewright
+expect_code 0
+expect_err 'a refresh takes [0-9]+ steps?; as measured its pieces take'
+run stagewright sql filled_run.stagewright "SELECT count(DISTINCT kind) FROM spans WHERE kind IN ('FACTOR_A', 'FACTOR_G', 'INVERT')"
+expect_out '3'
+run stagewright report filled_run.stagewright
+expect_code 0
+printf '0F0,0FACTOR_A0,0F1,0B0,0B1,0FACTOR_A1\n1F0,1B0,1F1,1B1,1FACTOR_A0,1FACTOR_G0\n' >gap1.csv
+printf '0F0,0FACTOR_G0,0F1,0FACTOR_G1,0INVERT.0,0INVERT.1,0B0,0B1\n1F0,1B0,1FACTOR_A1,1F1,1FACTOR_G1,1INVERT.0,1INVERT.1,1B1\n' >gap2.csv
+printf '0F0,0F1,0B0,0B1,0FACTOR_A0,0FACTOR_A1\n1F0,1B0,1F1,1B1,1FACTOR_A0,1FACTOR_G0\n' >end1.csv
+printf '0F0,0F1,0B0,0B1,0FACTOR_G0,0FACTOR_G1,0INVERT.0,0INVERT.1\n1F0,1B0,1F1,1B1,1FACTOR_A1,1FACTOR_G1,1INVERT.0,1INVERT.1\n' >end2.csv
+run stagewright record -s gap1.csv,gap2.csv --cycle "${tiny[@]:0:6}" --steps 5 --optimizer kfac -o gaps.stagewright
+expect_code 0
+run stagewright record -s end1.csv,end2.csv --cycle "${tiny[@]:0:6}" --steps 5 --optimizer kfac -o ends.stagewright
+expect_code 0
+expect_same "$(losses gaps.stagewright)" "$(losses ends.stagewright)"
+run stagewright record -s gap1.csv,end1.csv --cycle "${tiny[@]}" --optimizer kfac -o none.stagewright
+expect_code 2
+expect_err 'it is there twice, or of a microbatch that the stage does not run'
+run stagewright record "${filled[@]:0:12}" --fill kfac -o none.stagewright
+expect_code 2
+expect_err 'give --optimizer kfac'
+run stagewright record "${filled[@]}" --fill kfac --recompute all -o none.stagewright
+expect_code 2
+expect_err 'recomputation drops their inputs'
 expect_no_file none.stagewright

@@ -113,7 +113,7 @@ private:
     void add(const Op& op, int rank, Nanos duration)
     {
         Samples& samples = m_samples[keyOf(op, rank)];
-        if (isWhole(op))
+        if (isWhole(op) || isInPieces(op.kind))
             samples.whole.push_back({op.microbatch, duration});
         else if (op.slice >= 0 && op.half == 0 && op.count == 1)
             samples.slices[op.slice].push_back(duration);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <utility>
 
 #include <fmt/core.h>
 
@@ -16,6 +17,7 @@
 #include "app/cli/options/training_options.h"
 #include "app/cli/process_runs.h"
 #include "app/cli/session.h"
+#include "app/cli/text/figures.h"
 #include "app/cli/verbs/recorded.h"
 #include "app/cli/verbs/recording.h"
 #include "app/cli/verbs/recording_elsewhere.h"
@@ -172,6 +174,17 @@ Result<RecordSettings> recordSettingsOf(const RecordChoice& options, Session& se
         if (!trained) return tl::unexpected(std::move(trained.error()).with(label));
         settings.schedules.push_back(std::move(*trained));
     }
+    if (setup.cycle) {
+        settings.cycles.push_back(std::exchange(settings.schedules, {settings.schedules.front()}));
+        if (!setup.fill.empty())
+            return fail(ErrorCode::Usage, "--fill makes a cycle, and --cycle gives one", "leave out either");
+    }
+    if (!setup.fill.empty()) {
+        STAGEWRIGHT_TRY(settings.fill, parseFill(setup.fill));
+        if (settings.fill.any) settings.fillText = setup.fill;
+        if (settings.fill.step != 1)
+            return fail(ErrorCode::Usage, "--fill: record runs every step of the cycle", "leave out :step");
+    }
     int ranks = settings.schedules.front()->compute().ranks;
     for (const auto& schedule : settings.schedules) ranks = std::min(ranks, schedule->compute().ranks);
     STAGEWRIGHT_TRY(settings.perturbation, choosePerturbation(setup.perturb, ranks));
@@ -244,6 +257,11 @@ Result<int> runRecord(const RecordChoice& options, const std::shared_ptr<Process
     const Setup& setup = options.setup;
     STAGEWRIGHT_TRY(auto settings, recordSettingsOf(options, session));
     settings.training.job = job;
+    if (settings.fill.any && (job || setup.processes))
+        return fail(ErrorCode::Usage, "--fill: each process would measure and fill for itself",
+                    "run the ranks as threads, or give the lists with --cycle");
+    if (settings.fill.any && settings.training.optimizer.kind != OptimizerKind::Kfac)
+        return fail(ErrorCode::Usage, "--fill: the work in the gaps is K-FAC's", "give --optimizer kfac with it");
     noteUnused(setup, settings, session);
     if (setup.elsewhere()) STAGEWRIGHT_CHECK(haveLayers(settings, setup));
     if (job && job->index() != 0) {

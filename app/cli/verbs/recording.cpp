@@ -14,6 +14,7 @@
 #include "app/cli/text/run_json.h"
 #include "app/cli/verbs/checkpoints.h"
 #include "app/cli/verbs/device_tracing.h"
+#include "app/cli/verbs/filled_cycle.h"
 #include "app/launch/slurm/slurm_queue.h"
 #include "engine/check/partial_reference.h"
 #include "engine/check/stale_model.h"
@@ -47,7 +48,8 @@ struct Ongoing {
     std::unique_ptr<PartialReference> whole; // the same where replicas go back to different layers
     std::deque<std::shared_ptr<const Timeline>> measured;
     std::deque<Nanos> wallTimes; // of the last measured steps
-    // Where ranks find their order while they run: by measured step its time and what ran.
+    bool changes = false;        // steps run other lists: an order that ranks find, a cycle
+    // Where they do: by measured step its time and what ran.
     std::vector<std::pair<Nanos, std::shared_ptr<const Schedule>>> ran;
     int complete = 0;
     bool shared = false;                // ranks share state
@@ -55,7 +57,8 @@ struct Ongoing {
     StepStreamWriter* stream = nullptr; // every complete step goes there, too
 };
 
-Run headerOf(const Training& training, const RecordSettings& settings, std::span<const Bytes> limits)
+Run headerOf(const Training& training, const RecordSettings& settings, std::size_t number,
+             std::span<const Bytes> limits)
 {
     const Schedule& schedule = training.schedule();
     Run run = runOfSchedule(schedule);
@@ -71,6 +74,9 @@ Run headerOf(const Training& training, const RecordSettings& settings, std::span
     if (!settings.perturbation.empty()) run.configuration.emplace_back("perturb", toText(settings.perturbation));
     if (!settings.speeds.empty()) run.configuration.emplace_back("speed", settings.speeds + " (emulated)");
     if (!settings.cluster.empty()) run.configuration.emplace_back("cluster", settings.cluster);
+    if (!settings.fillText.empty()) run.configuration.emplace_back("fill", settings.fillText);
+    if (number < settings.cycles.size())
+        run.configuration.emplace_back("cycle_steps", fmt::format("{}", settings.cycles[number].size()));
     if (!settings.memoryLimit.empty()) run.configuration.emplace_back("memory_limit", settings.memoryLimit);
     if (!settings.rankMemory.empty()) run.configuration.emplace_back("rank_memory", settings.rankMemory);
     if (!limits.empty()) run.configuration.emplace_back("memory_limit_bytes", memoryLimitText(limits));
@@ -218,9 +224,9 @@ Result<void> takeStep(Ongoing& one, const RecordSettings& settings, std::int64_t
         metrics.emplace_back("bytes_reduced", static_cast<double>(all.reduced));
         metrics.emplace_back("bytes_messages", static_cast<double>(all.messages));
     }
-    const bool ordersItself = settings.training.order.by != ReadyOrder::By::List;
     const auto& ran = outcome.timeline->schedule();
-    if (ordersItself) metrics.emplace_back("moved_ops", movedOps(one.training->schedule(), *ran));
+    if (settings.training.order.by != ReadyOrder::By::List)
+        metrics.emplace_back("moved_ops", movedOps(one.training->schedule(), *ran));
     if (outcome.clockBand > 0) metrics.emplace_back("clock_band_ns", static_cast<double>(outcome.clockBand));
     if (one.synchronous) {
         STAGEWRIGHT_TRY(auto loss, one.synchronous->step(session.stop()));
@@ -245,7 +251,7 @@ Result<void> takeStep(Ongoing& one, const RecordSettings& settings, std::int64_t
     if (one.stream)
         if (auto sent = one.stream->append(file, one.writer->id()); !sent) return sent;
     if (++one.complete > settings.warmup) {
-        if (ordersItself) one.ran.emplace_back(outcome.stepTime, ran);
+        if (one.changes) one.ran.emplace_back(outcome.stepTime, ran);
         one.measured.push_back(outcome.timeline);
         if (one.measured.size() > stepsForCosts) one.measured.pop_front();
         one.wallTimes.push_back(outcome.wallTime);
@@ -378,6 +384,23 @@ void removeEmptyFile(const std::string& path)
 
 } // namespace
 
+namespace {
+
+Result<std::unique_ptr<Training>> trainingOf(const RecordSettings& settings, std::size_t number)
+{
+    TrainingOptions options = settings.training;
+    auto schedule = settings.schedules[number];
+    if (number < settings.cycles.size()) {
+        options.cycle = settings.cycles[number];
+        schedule = options.cycle.front();
+    }
+    auto training = Training::create(schedule, options);
+    if (!training) return tl::unexpected(std::move(training.error()).with(schedule->compute().name));
+    return training;
+}
+
+} // namespace
+
 Result<std::unique_ptr<StepStreamWriter>> streamOf(const RecordSettings& settings)
 {
     if (settings.stream.empty()) return nullptr;
@@ -403,10 +426,9 @@ Result<void> serveRecording(const RecordSettings& given, Session& session)
     if (auto agreed = agreeOnOptions(settings.training, settings.schedules.front()->compute().ranks); !agreed)
         return agreed;
     std::vector<std::unique_ptr<Training>> trainings;
-    for (const auto& schedule : settings.schedules) {
-        auto training = Training::create(schedule, settings.training);
-        if (!training) return tl::unexpected(std::move(training.error()).with(schedule->compute().name));
-        trainings.push_back(std::move(*training));
+    for (std::size_t i = 0; i < settings.schedules.size(); ++i) {
+        STAGEWRIGHT_TRY(auto training, trainingOf(settings, i));
+        trainings.push_back(std::move(training));
     }
     return serveTrainings(trainings, *settings.training.job);
 }
@@ -425,11 +447,16 @@ Result<Recording> recordRuns(const RecordSettings& given, Session& session)
         session.note("GPU kernels are not traced where ranks are processes");
     settings.training.tracer = tracing.tracer();
     std::vector<Ongoing> ongoing;
-    for (const auto& schedule : settings.schedules) {
-        auto training = Training::create(schedule, settings.training);
-        if (!training) return tl::unexpected(std::move(training.error()).with(schedule->compute().name));
+    if (settings.fill.any)
+        for (const auto& schedule : settings.schedules) {
+            auto cycle = measuredCycle(schedule, settings.training, settings.fill, session);
+            if (!cycle) return tl::unexpected(std::move(cycle.error()).with(schedule->compute().name));
+            settings.cycles.push_back(std::move(*cycle));
+        }
+    for (std::size_t i = 0; i < settings.schedules.size(); ++i) {
         Ongoing one;
-        one.training = std::move(*training);
+        STAGEWRIGHT_TRY(one.training, trainingOf(settings, i));
+        one.changes = settings.training.order.by != ReadyOrder::By::List || !settings.cycles.empty();
         STAGEWRIGHT_CHECK(prepareReference(one, settings));
         ongoing.push_back(std::move(one));
     }
@@ -455,7 +482,7 @@ Result<Recording> recordRuns(const RecordSettings& given, Session& session)
         const auto number = static_cast<std::size_t>(&one - ongoing.data());
         const bool limited = number < settings.memoryLimits.size();
         Run header =
-            headerOf(*one.training, settings,
+            headerOf(*one.training, settings, number,
                      limited ? std::span<const Bytes>(settings.memoryLimits[number]) : std::span<const Bytes>());
         if (!turns.empty()) header.environment.emplace_back("in_turn", turns);
         auto writer = file->begin(header);

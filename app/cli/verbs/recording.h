@@ -12,6 +12,7 @@
 #include "schedules/base/result.h"
 #include "schedules/check/checked_schedule.h"
 #include "schedules/execute/perturb.h"
+#include "schedules/plan/fill_plan.h"
 #include "traces/run/run.h"
 #include "traces/store/step_stream.h"
 
@@ -21,6 +22,10 @@ class Session;
 
 struct RecordSettings {
     std::vector<std::shared_ptr<const CheckedSchedule>> schedules;
+    // By schedule, where its steps take turns with several: TrainingOptions::cycle.
+    std::vector<std::vector<std::shared_ptr<const CheckedSchedule>>> cycles;
+    FillRule fill;        // makes cycles
+    std::string fillText; // as given; kept with the runs
     TrainingOptions training;
     int steps = 8;
     int warmup = 1;

@@ -20,6 +20,7 @@
 #include "app/launch/shell_words.h"
 #include "engine/device/traits.h"
 #include "engine/torch/torch_job.h"
+#include "schedules/base/quantity.h"
 #include "schedules/base/text.h"
 #include "schedules/setup/keys.h"
 #include "traces/export/torchtitan.h"

@@ -216,7 +216,62 @@ Buffer Block::inputGrad(Saved& saved, const PartShape& part, Earlier earlier, Bu
     return inputGrad;
 }
 
-void Block::weightGrad(std::span<const Pending<Saved>> parts, double meanRows) const
+namespace {
+
+FactorSums* sumsOf(const Parameter& weight, int refresh) { return refresh == 0 ? weight.factors : weight.others; }
+
+} // namespace
+
+void Block::addFactors(FactorRows& rows, const PartShape& part, bool inputs, double meanRows, int refresh) const
+{
+    const auto linears = products();
+    for (std::size_t i = 0; i < linears.size(); ++i) {
+        const Buffer own = std::move((inputs ? rows.inputs : rows.gradients)[i]);
+        FactorSums* sums = sumsOf(linears[i]->weight, refresh);
+        if (sums == nullptr || !own) continue;
+        if (inputs)
+            sums->addInputs(m_context.math, part.rows(), elementsIn(own));
+        else
+            sums->addGradients(m_context.math, part.rows(), meanRows, elementsIn(own));
+    }
+}
+
+void Block::addFactors(const Saved& saved, const PartShape& part, bool inputs, bool back, double meanRows,
+                       int refresh) const
+{
+    LayerMath& math = m_context.math;
+    const int rows = part.rows(), hidden = m_context.model.hidden;
+    const std::size_t size = m_context.stream(part);
+    if (!inputs) {
+        const Buffer* const gradients[] = {&saved.outputGrad, &saved.hiddenGrad, &saved.middleGrad, &saved.qkvGrad};
+        const auto linears = products();
+        for (std::size_t i = 0; i < linears.size(); ++i)
+            if (FactorSums* sums = sumsOf(linears[i]->weight, refresh))
+                sums->addGradients(math, rows, meanRows, elementsIn(*gradients[i]));
+        return;
+    }
+    if (FactorSums* sums = sumsOf(m_contract.weight, refresh)) {
+        Buffer activation; // the input gradient turns the pre-activation into it
+        if (!back) {
+            activation = m_context.borrow(4 * size, part.microbatch);
+            math.activate(rows, 4 * hidden, elementsIn(saved.hidden), m_expand.bias.used, elementsIn(activation));
+        }
+        sums->addInputs(math, rows, elementsIn(back ? saved.hidden : activation));
+    }
+    const auto addNormed = [&](const LinearParameters& linear, const Buffer& normal, const NormParameters& norm) {
+        FactorSums* sums = sumsOf(linear.weight, refresh);
+        if (sums == nullptr) return;
+        const Buffer all = m_context.borrow(size, part.microbatch);
+        math.scaleShift(rows, hidden, elementsIn(normal), norm.gamma.used, norm.beta.used, elementsIn(all));
+        sums->addInputs(math, rows, elementsIn(all));
+    };
+    addNormed(m_expand, saved.normal2, m_norm2);
+    if (FactorSums* sums = sumsOf(m_project.weight, refresh)) sums->addInputs(math, rows, elementsIn(saved.attention));
+    addNormed(m_qkv, saved.normal1, m_norm1);
+}
+
+void Block::weightGrad(std::span<const Pending<Saved>> parts, double meanRows, FactorRows* keeps, bool inputs,
+                       bool gradients) const
 {
     LayerMath& math = m_context.math;
     const int hidden = m_context.model.hidden;
@@ -229,26 +284,38 @@ void Block::weightGrad(std::span<const Pending<Saved>> parts, double meanRows) c
         if (linear.weight.factors != nullptr && linear.weight.factors->wanted)
             linear.weight.factors->add(math, rows, meanRows, outputGrad, x);
     };
+    const auto keep = [&](std::size_t product, Buffer outputGrad, Buffer x) {
+        const auto stay = [&](Buffer& buffer, Buffer& in) {
+            buffer.retag(m_context.tag(MemoryCategory::Activations, parts.front().shape.microbatch));
+            in = std::move(buffer);
+        };
+        if (keeps != nullptr && inputs) stay(x, keeps->inputs[product]);
+        if (keeps != nullptr && gradients) stay(outputGrad, keeps->gradients[product]);
+    };
 
     {
-        const Buffer outputGrad = stacker.take(&Saved::outputGrad, hidden);
-        const Buffer activation = stacker.take(&Saved::hidden, 4 * hidden);
+        Buffer outputGrad = stacker.take(&Saved::outputGrad, hidden);
+        Buffer activation = stacker.take(&Saved::hidden, 4 * hidden);
         learn(m_contract, elementsIn(outputGrad), elementsIn(activation));
+        keep(0, std::move(outputGrad), std::move(activation));
     }
     {
-        const Buffer norm = stacker.norm(&Saved::normal2, m_norm2);
-        const Buffer hiddenGrad = stacker.take(&Saved::hiddenGrad, 4 * hidden);
+        Buffer norm = stacker.norm(&Saved::normal2, m_norm2);
+        Buffer hiddenGrad = stacker.take(&Saved::hiddenGrad, 4 * hidden);
         learn(m_expand, elementsIn(hiddenGrad), elementsIn(norm));
+        keep(1, std::move(hiddenGrad), std::move(norm));
     }
     {
-        const Buffer middleGrad = stacker.take(&Saved::middleGrad, hidden);
-        const Buffer attention = stacker.take(&Saved::attention, hidden);
+        Buffer middleGrad = stacker.take(&Saved::middleGrad, hidden);
+        Buffer attention = stacker.take(&Saved::attention, hidden);
         learn(m_project, elementsIn(middleGrad), elementsIn(attention));
+        keep(2, std::move(middleGrad), std::move(attention));
     }
     {
-        const Buffer norm = stacker.norm(&Saved::normal1, m_norm1);
-        const Buffer qkvGrad = stacker.take(&Saved::qkvGrad, 3 * hidden);
+        Buffer norm = stacker.norm(&Saved::normal1, m_norm1);
+        Buffer qkvGrad = stacker.take(&Saved::qkvGrad, 3 * hidden);
         learn(m_qkv, elementsIn(qkvGrad), elementsIn(norm));
+        keep(3, std::move(qkvGrad), std::move(norm));
     }
     for (const Pending<Saved>& part : parts) {
         if (part.saved->sums) { // with the first half where a whole was cut afterwards

@@ -341,10 +341,18 @@ void LayerStage::weightGradOver(std::span<const Part> parts)
         m_timer.lap(OpKind::WeightGrad, 1 + m_blocks.size());
     }
     const double meanRows = m_context.microbatchRows() / static_cast<double>(m_lossScale);
+    FactorPart* factors = nullptr;
+    const Part& first = there.front();
+    const bool inputs = !m_added.contains({first, true}), gradients = !m_added.contains({first, false});
+    if (m_keepsFactors && (inputs || gradients)) {
+        factors = &m_factors[first];
+        *factors = {now.front()->shape, std::vector<Block::FactorRows>(m_blocks.size()), inputs, gradients};
+    }
     std::vector<Pending<Block::Saved>> pending(now.size());
     for (std::size_t i = m_blocks.size(); i-- > m_from;) {
         for (std::size_t k = 0; k < now.size(); ++k) pending[k] = {now[k]->shape, &now[k]->blocks[i]};
-        m_blocks[i].weightGrad(pending, meanRows);
+        m_blocks[i].weightGrad(pending, meanRows, factors != nullptr ? &factors->blocks[i] : nullptr,
+                               factors != nullptr && factors->inputs, factors != nullptr && factors->gradients);
         m_timer.lap(OpKind::WeightGrad, 1 + i);
     }
     if (embeddingLearns()) {
@@ -353,6 +361,39 @@ void LayerStage::weightGradOver(std::span<const Part> parts)
     }
     for (const Part& part : there) m_kept.erase(part);
 }
+
+void LayerStage::factorsInOps(int pieces) { m_parameters.factorsInOps(pieces); }
+
+void LayerStage::keepFactorInputs(bool on)
+{
+    m_keepsFactors = on;
+    m_added.clear();
+}
+
+void LayerStage::addFactors(const Part& part, bool inputs, int refresh)
+{
+    const FlushDenormals flush;
+    const double meanRows = m_context.microbatchRows() / static_cast<double>(m_lossScale);
+    const auto waits = m_factors.find(part); // where the other half waits, this one may be of the next cycle
+    if (waits != m_factors.end() && (inputs ? waits->second.inputs : waits->second.gradients)) {
+        FactorPart& there = waits->second;
+        for (std::size_t i = m_from; i < m_blocks.size(); ++i)
+            m_blocks[i].addFactors(there.blocks[i], there.shape, inputs, meanRows, refresh);
+        (inputs ? there.inputs : there.gradients) = false;
+        if (!there.inputs && !there.gradients) m_factors.erase(waits);
+        return;
+    }
+    const auto found = m_kept.find(part);
+    if (!m_keepsFactors || found == m_kept.end()) return;
+    const KeptPart& now = found->second;
+    const bool back = now.awaits == Awaits::WeightGrad;
+    if (now.awaits == Awaits::Recompute || (!inputs && !back)) return;
+    for (std::size_t i = m_from; i < m_blocks.size(); ++i)
+        m_blocks[i].addFactors(now.blocks[i], now.shape, inputs, back, meanRows, refresh);
+    m_added.insert({part, inputs});
+}
+
+void LayerStage::invertFactors(int piece, int refresh) { m_parameters.invertFactors(piece, refresh); }
 
 std::vector<Buffer*> LayerStage::keptBuffers(const Part& part)
 {
@@ -363,6 +404,7 @@ std::vector<Buffer*> LayerStage::keptBuffers(const Part& part)
 void LayerStage::dropMicrobatches()
 {
     m_kept.clear();
+    m_factors.clear();
     m_chains.clear();
 }
 

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -33,6 +34,10 @@ public:
     void setSlices(std::span<const int> lengths) override;
     void setRecomputedLayers(int first, int last) override;
     void setBackwardFrom(int layer) override;
+    void factorsInOps(int pieces) override;
+    void keepFactorInputs(bool on) override;
+    void addFactors(const Part& part, bool inputs, int refresh) override;
+    void invertFactors(int piece, int refresh) override;
     std::vector<Buffer*> keptBuffers(const Part& part) override;
     void dropMicrobatches() override;
 
@@ -65,6 +70,15 @@ private:
     std::size_t m_from = 0;     // the first block that backwards reach
     bool m_cut = false;         // they end after the model's first layer
     std::map<Part, KeptPart> m_kept;
+    // What K-FAC's factors of a part need where W came first; of a step that keeps it what they have had already.
+    struct FactorPart {
+        PartShape shape;
+        std::vector<Block::FactorRows> blocks;
+        bool inputs = false, gradients = false; // there
+    };
+    bool m_keepsFactors = false;
+    std::map<Part, FactorPart> m_factors;
+    std::set<std::pair<Part, bool>> m_added; // (part, inputs) of this step, before their W
     std::map<ChainKey, SliceChain> m_chains; // of microbatches whose first slice's input gradient is to come
 };
 

@@ -18,6 +18,7 @@
 // ones.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -122,6 +123,10 @@ public:
         Buffer keyValue; // (rows, 2 · hidden), of a dropped slice
         Buffer outputGrad, hiddenGrad, middleGrad, qkvGrad, sums;
     };
+    // What K-FAC's factors of a part are summed from, product by product; taken ones are empty.
+    struct FactorRows {
+        std::array<Buffer, 4> inputs, gradients;
+    };
     using Earlier = std::span<const Pending<Saved>>; // this block's earlier slices of the same microbatch, in order
     Block(const StageContext& context, int layer, ParameterSet& parameters);
     void forward(Saved& saved, const PartShape& part, Earlier earlier, Elements stream, Forward how) const;
@@ -129,10 +134,18 @@ public:
     // Rows of several parts are stacked in workspace, so that each matrix takes one GEMM; a single part is not
     // copied.
     // meanRows: the rows that gradients are a mean over, as K-FAC wants to know.
-    void weightGrad(std::span<const Pending<Saved>> parts, double meanRows) const;
+    // keeps: what of a single part stays there for addFactors(), of inputs and of gradients; null: nothing.
+    void weightGrad(std::span<const Pending<Saved>> parts, double meanRows, FactorRows* keeps = nullptr,
+                    bool inputs = false, bool gradients = false) const;
+    // To the sums of a refresh (0 or 1): the part's inputs, else its gradients, of what weightGrad() kept, which is
+    // then free; or of what lies there before it. back: behind the input gradient.
+    void addFactors(FactorRows& rows, const PartShape& part, bool inputs, double meanRows, int refresh) const;
+    void addFactors(const Saved& saved, const PartShape& part, bool inputs, bool back, double meanRows,
+                    int refresh) const;
 
 private:
     struct Sums; // the 13·H floats, by name
+    std::array<const LinearParameters*, 4> products() const { return {&m_contract, &m_expand, &m_project, &m_qkv}; }
     const StageContext& m_context;
     NormParameters m_norm1;
     LinearParameters m_qkv;
