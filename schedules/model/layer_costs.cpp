@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numeric>
 
 #include <fmt/format.h>
@@ -110,6 +109,17 @@ void setLayers(CostModel& costs, std::vector<LayerCosts> parts, std::span<const 
     costs.layers.insert(costs.layers.end(), parts.begin(), parts.end());
 }
 
+// The first of [begin, end) for which it holds, as it does for those behind; end: none.
+template <typename Holds>
+static std::size_t firstOf(std::size_t begin, std::size_t end, const Holds& holds)
+{
+    while (begin < end) {
+        const std::size_t middle = begin + (end - begin) / 2;
+        holds(middle) ? end = middle : begin = middle + 1;
+    }
+    return begin;
+}
+
 std::vector<int> balancedBlocks(const std::vector<LayerCosts>& layers, int stages)
 {
     const int blocks = blocksOf(layers);
@@ -123,31 +133,49 @@ std::vector<int> balancedBlocks(const std::vector<LayerCosts>& layers, int stage
         if (part.part == Part::Head) head += time;
         if (part.part == Part::Block) before.push_back(before.back() + time);
     }
-    constexpr Nanos never = std::numeric_limits<Nanos>::max();
-    const auto n = static_cast<std::size_t>(blocks);
-    // the longest of the first stages with so many blocks
-    std::vector<std::vector<Nanos>> best(static_cast<std::size_t>(stages), std::vector<Nanos>(n + 1, never));
-    std::vector<std::vector<std::size_t>> from(best.size(), std::vector<std::size_t>(n + 1, 0));
-    for (std::size_t stage = 0; stage < best.size(); ++stage) {
-        const bool first = stage == 0;
-        const bool last = stage + 1 == best.size();
-        for (std::size_t end = 0; end <= n; ++end)
-            for (std::size_t begin = 0; begin <= end; ++begin) {
-                if ((first && begin != 0) || (begin == end && !first && !last)) continue;
-                const Nanos others = first ? 0 : best[stage - 1][begin];
-                if (others == never) continue;
-                const Nanos longest =
-                    std::max(others, before[end] - before[begin] + (first ? embedding : 0) + (last ? head : 0));
-                if (longest >= best[stage][end]) continue;
-                best[stage][end] = longest;
-                from[stage][end] = begin;
+    // The first stages with so many blocks: the longest of them, and where the last of them begins. Stages between the
+    // first and the last have a block each, so that few ends are possible where there are nearly as many stages as
+    // blocks.
+    const auto n = static_cast<std::size_t>(blocks), last = static_cast<std::size_t>(stages) - 1;
+    struct Ends {
+        std::size_t least = 0;
+        std::vector<Nanos> longest;
+        std::vector<std::uint32_t> from;
+        std::size_t most() const { return least + longest.size() - 1; }
+    };
+    std::vector<Ends> ends(last + 1);
+    for (std::size_t stage = 0; stage <= last; ++stage) {
+        Ends& own = ends[stage];
+        own.least = stage == last ? n : stage;
+        const std::size_t most = stage == last ? n : n - (last - 1 - stage);
+        for (std::size_t end = own.least; end <= most; ++end) {
+            const Nanos more = (stage == 0 ? embedding : 0) + (stage == last ? head : 0);
+            std::size_t begin = 0;
+            Nanos longest = before[end] + more;
+            if (stage > 0) {
+                // With later begins the others take longer and this stage less: the best is where they meet, of equal
+                // ones the first.
+                const Ends& others = ends[stage - 1];
+                const auto takes = [&](std::size_t at) { return before[end] - before[at] + more; };
+                const auto othersTake = [&](std::size_t at) { return others.longest[at - others.least]; };
+                const std::size_t behind = std::min(others.most(), stage < last ? end - 1 : end) + 1;
+                begin = firstOf(others.least, behind, [&](std::size_t at) { return othersTake(at) >= takes(at); });
+                const std::size_t met = begin;
+                if (met > others.least && (met == behind || takes(met - 1) <= othersTake(met)))
+                    begin = firstOf(others.least, met, [&](std::size_t at) { return takes(at) <= takes(met - 1); });
+                longest = std::max(othersTake(begin), takes(begin));
             }
+            own.longest.push_back(longest);
+            own.from.push_back(static_cast<std::uint32_t>(begin));
+        }
     }
-    if (best.back()[n] == never) return {};
-    std::vector<int> out(best.size());
+    std::vector<int> out(ends.size());
     std::size_t end = n;
-    for (std::size_t stage = best.size(); stage-- > 0; end = from[stage][end])
-        out[stage] = static_cast<int>(end - from[stage][end]);
+    for (std::size_t stage = ends.size(); stage-- > 0;) {
+        const std::size_t begin = ends[stage].from[end - ends[stage].least];
+        out[stage] = static_cast<int>(end - begin);
+        end = begin;
+    }
     return out;
 }
 

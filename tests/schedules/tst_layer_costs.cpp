@@ -144,6 +144,9 @@ private slots:
             QCOMPARE(longest(balancedBlocks(parts, 3)), best);
         }
         QVERIFY(balancedBlocks(modelOf(3, 1), 6).empty());
+        // As many as a run may have: in much less than a second each.
+        for (const int stages : {2048, 4096})
+            QCOMPARE(balancedBlocks(modelOf(4096, 1), stages).size(), static_cast<std::size_t>(stages));
         QCOMPARE(balancedBlocks(modelOf(3, 1), 5), (std::vector<int>{0, 1, 1, 1, 0}));
     }
 

@@ -75,6 +75,12 @@ private slots:
         QCOMPARE(result.runs.at(0).run.timeline->steps(), 1);
         QVERIFY((kernelsByStep(*result.runs[0].run.timeline) == std::map<int, int>{{0, 1}}));
         QVERIFY(notesSay(result.runs[0], "nothing is in a marked step: the trace is one step"));
+        // A kernel that by its clock starts before its launch, which is in the step, is where it starts.
+        const ImportResult early =
+            importedText(traceOf(eventOf("user_annotation", "ProfilerStep#5", "40", 40, 1000, 1000) +
+                                 eventOf("cuda_runtime", "cudaLaunchKernel", "40", 40, 1500, 5, correlated(1)) +
+                                 eventOf("kernel", "gemm", "0", 7, 500, 100, correlated(1))));
+        QCOMPARE(early.runs.at(0).run.timeline->steps(), 1);
     }
 
     void kernelsAreInTheStepOfTheirLaunch()

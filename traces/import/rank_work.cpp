@@ -235,6 +235,12 @@ void nameOperations(ForeignRank& rank, const DeviceRanges& ranges)
     for (const auto& [device, range] : ranges.ofLibrary) name(device, rank.names[rank.annotations[range].name]);
 }
 
+// No later than its start: the clocks of a host and a device differ.
+static Nanos launchOf(const DeviceSpan& work)
+{
+    return work.launchedFrom == noThread ? notLaunched : std::min(work.launched, work.start);
+}
+
 std::vector<DeviceTrack> takeDevice(ForeignRank& rank, RankWork& work, DeviceRanges& ranges,
                                     const std::stop_token& stop)
 {
@@ -260,10 +266,9 @@ std::vector<DeviceTrack> takeDevice(ForeignRank& rank, RankWork& work, DeviceRan
     for (std::size_t i = 0; i < device.size(); ++i) {
         if (stopsAt(i, stop)) return {};
         const DeviceSpan& span = device[i];
-        tracks[trackOf[slotOf(span)]].work.push_back(
-            {span.start, span.end, span.name, work.opOfDevice[i], ranges.rangeOfDevice[i],
-             static_cast<std::uint32_t>(i),
-             span.launchedFrom != noThread ? std::min(span.launched, span.start) : notLaunched});
+        tracks[trackOf[slotOf(span)]].work.push_back({span.start, span.end, span.name, work.opOfDevice[i],
+                                                      ranges.rangeOfDevice[i], static_cast<std::uint32_t>(i),
+                                                      launchOf(span)});
         constexpr std::size_t atOnce = 1 << 16;
         if ((i + 1) % atOnce != 0) continue;
         releaseItems(device, i + 1 - atOnce, i + 1); // most of the kept data of a large trace
@@ -328,7 +333,7 @@ int stepOf(const RankOps& ops, const ForeignRank& rank, const ForeignSpan& work,
 
 int stepOf(const RankOps& ops, const ForeignRank& rank, const DeviceSpan& work)
 {
-    return stepOf(ops, rank, work, work.launchedFrom == noThread ? notLaunched : work.launched);
+    return stepOf(ops, rank, work, launchOf(work));
 }
 
 int stepOf(const RankOps& ops, const ForeignRank& rank, const ForeignMessage& message)
