@@ -236,18 +236,6 @@ Result<void> RunStore::appendStep(std::int64_t run, const LoggedStep& step, cons
     return logStep(*database, run, step, rows); // the commit finds room for it
 }
 
-bool RunStore::foldWhileRecording(std::int64_t run)
-{
-    int logged = 0, copied = 0;
-    if (sqlite3_wal_checkpoint_v2(database->handle(), "main", SQLITE_CHECKPOINT_PASSIVE, &logged, &copied) !=
-            SQLITE_OK ||
-        logged != copied)
-        return false;
-    const auto folded = foldSteps(*database, run, {}, FoldedPart::AllButNewest);
-    committed();
-    return folded.has_value();
-}
-
 void RunStore::endRecording() noexcept
 {
     if (--writers == 0 && !savedIn) {

@@ -66,9 +66,6 @@ struct RunStore {
     void endRecording() noexcept;
     // While recording: a step as one row of step_log. Within a transaction.
     Result<void> appendStep(std::int64_t run, const LoggedStep& step, const StepRows& rows);
-    // Folds the run's steps but the newest, unless a reader holds on to what is in SQLite's log, which would grow by
-    // them. False: they stay, as on a full disk.
-    bool foldWhileRecording(std::int64_t run);
     bool inWal() const;
     void keepRoomInWal(); // every commit, see Database::keepRoom()
     // Back to a single file; where another program has it open it stays in WAL mode, checkpointed.

@@ -19,14 +19,10 @@ struct RunWriter::State {
     RunRows rows;
     StepRows step;
     std::int64_t steps = 0;
-    std::int64_t logged = 0; // of them, not folded
     bool done = false;
 };
 
 namespace {
-
-// Steps that are folded at once while a run is written, so that the end of a long one has little left to do.
-constexpr std::int64_t foldedAtOnce = 256;
 
 // A database in memory with the run's row, which takes the rows of one step after the other.
 Result<std::unique_ptr<Database>> stagingFor(const Run& run, std::int64_t id)
@@ -83,7 +79,7 @@ Result<std::unique_ptr<RunWriter>> RunFile::begin(const Run& header)
         STAGEWRIGHT_CHECK(transaction.commit());
         rows.accept();
         auto state = std::make_unique<RunWriter::State>(
-            RunWriter::State{store, std::move(staged), std::move(rows), std::move(step), 0, 0, false});
+            RunWriter::State{store, std::move(staged), std::move(rows), std::move(step), 0, false});
         return std::unique_ptr<RunWriter>(new RunWriter(std::move(state)));
     };
     struct End { // unless it starts
@@ -146,8 +142,6 @@ Result<void> RunWriter::append(const Timeline& step, const std::vector<std::pair
     state.store->committed();
     state.rows.accept();
     ++state.steps;
-    if (++state.logged > foldedAtOnce)
-        state.logged = state.store->foldWhileRecording(id()) ? 1 : foldedAtOnce / 2; // later, or when the run ends
     return done;
 }
 

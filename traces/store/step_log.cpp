@@ -1,7 +1,6 @@
 #include "traces/store/step_log.h"
 
 #include <algorithm>
-#include <limits>
 #include <string>
 
 #include <fmt/format.h>
@@ -220,17 +219,16 @@ Result<std::vector<std::int64_t>> runsWithLoggedSteps(Database& database)
     return runs;
 }
 
-Result<bool> foldSteps(Database& database, std::int64_t run, const Progress& progress, FoldedPart part)
+Result<bool> foldSteps(Database& database, std::int64_t run, const Progress& progress)
 {
     std::vector<std::byte> rows, blocks;
-    std::int64_t last = 0, folded = 0, all = 0, until = std::numeric_limits<std::int64_t>::max();
-    bool whole = part == FoldedPart::All;
+    std::int64_t last = 0, folded = 0, all = 0;
+    bool whole = true;
     STAGEWRIGHT_TRY(auto counted,
-                    bound(database, "SELECT steps, id FROM main.step_log WHERE run=? ORDER BY id DESC LIMIT 1",
+                    bound(database, "SELECT steps FROM main.step_log WHERE run=? ORDER BY id DESC LIMIT 1",
                           [&](Statement& s) { s.bind(run); }));
     STAGEWRIGHT_TRY(const auto newest, database.step(counted));
     if (newest) all = counted.integer(0);
-    if (newest && part == FoldedPart::AllButNewest) until = counted.integer(1);
     counted = Statement();
     for (bool more = true; more;) {
         more = false;
@@ -239,9 +237,9 @@ Result<bool> foldSteps(Database& database, std::int64_t run, const Progress& pro
             auto steps,
             bound(database,
                   fmt::format("SELECT id, data, facts, steps, span_count, begin_ns, end_ns FROM main.step_log "
-                              "WHERE run=? AND id>? AND id<? ORDER BY id LIMIT {}",
+                              "WHERE run=? AND id>? ORDER BY id LIMIT {}",
                               stepsAtOnce),
-                  [&](Statement& s) { s.bind(run).bind(last).bind(until); }));
+                  [&](Statement& s) { s.bind(run).bind(last); }));
         std::vector<std::int64_t> done;
         LoggedStep totals;
         int read = 0;

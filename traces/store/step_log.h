@@ -1,6 +1,6 @@
 // Steps as a recording writes them: one row of `step_log` each, with all rows of the step's tables in it, so that a
-// step writes little more than it stores. Every some hundred steps, at the end, or by RunFile::compact(), they are folded
-// into the tables. Readers see both alike.
+// step writes little more than it stores. At the end, or by RunFile::compact(), they are folded into the tables.
+// Readers see both alike.
 #pragma once
 
 #include <cstddef>
@@ -53,11 +53,8 @@ Result<void> setTotals(Database& database, std::int64_t run, const LoggedStep& t
 Result<void> logStep(Database& database, std::int64_t run, const LoggedStep& step, const StepRows& rows);
 
 // Folds the run's steps into the tables, some hundred in a transaction: a kill or full disk in between loses none.
-// True: no step is left; damaged ones stay where they are. Of a run that goes on the newest stays too: ids of steps
-// grow, so that who follows the run sees that those before are folded.
-enum class FoldedPart : std::uint8_t { All, AllButNewest };
-Result<bool> foldSteps(Database& database, std::int64_t run, const Progress& progress = {},
-                       FoldedPart part = FoldedPart::All);
+// True: no step is left; damaged ones stay where they are.
+Result<bool> foldSteps(Database& database, std::int64_t run, const Progress& progress = {});
 Result<std::vector<std::int64_t>> runsWithLoggedSteps(Database& database);
 
 // The steps of a file that are not folded, for a connection that reads: temporary tables, and views over them and the
