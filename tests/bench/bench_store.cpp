@@ -143,7 +143,7 @@ void readWholeRun(benchmark::State& state)
 }
 BENCHMARK(readWholeRun)->Unit(benchmark::kMillisecond)->Iterations(2)->UseRealTime();
 
-// The end of a recording of range(0) steps of two ranks: what is left to do when the last step is written.
+// The end of a recording of range(0) steps of two ranks: its steps are put into their tables.
 void closeRecording(benchmark::State& state)
 {
     const std::string path = filePath("close");
