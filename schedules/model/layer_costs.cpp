@@ -133,7 +133,7 @@ std::vector<int> balancedBlocks(const std::vector<LayerCosts>& layers, int stage
         if (part.part == Part::Head) head += time;
         if (part.part == Part::Block) before.push_back(before.back() + time);
     }
-    // The first stages with so many blocks: the longest of them, and where the last of them begins. Stages between the
+    // The first stages with so many blocks: the longest of them, and where the last of them starts. Stages between the
     // first and the last have a block each, so that few ends are possible where there are nearly as many stages as
     // blocks.
     const auto n = static_cast<std::size_t>(blocks), last = static_cast<std::size_t>(stages) - 1;
@@ -153,8 +153,8 @@ std::vector<int> balancedBlocks(const std::vector<LayerCosts>& layers, int stage
             std::size_t begin = 0;
             Nanos longest = before[end] + more;
             if (stage > 0) {
-                // With later begins the others take longer and this stage less: the best is where they meet, of equal
-                // ones the first.
+                // Where it starts later the others take longer and it less: the best is where they meet, of equal ones
+                // the first.
                 const Ends& others = ends[stage - 1];
                 const auto takes = [&](std::size_t at) { return before[end] - before[at] + more; };
                 const auto othersTake = [&](std::size_t at) { return others.longest[at - others.least]; };

@@ -18,9 +18,9 @@ struct FillRule {
     int pieces =
         2; // that a stage's inversion is cut into: the first half of the inputs' factors, the rest of the others'
     bool cyclic = false;
+    int step = 1;       // of the cycle, which is shown; counted from 1
     bool apart = false; // at the end of the same steps instead of in gaps
     bool both = false;  // an inversion of either kind of factor waits for both, as their damping does where ranks train
-    int step = 1;       // of the cycle, which is shown; counted from 1
 };
 // "kfac", with ":pieces=K", ":cyclic", ":apart", ":step=N"; "none". Usage.
 Result<FillRule> parseFill(std::string_view text);
