@@ -23,3 +23,8 @@ has simulated.stagewright $((4096 * 2 * 2)) 1
 run stagewright record --model layers=4096,hidden=8,heads=1,seq=2 --microbatch-size 1 -s gpipe -p 4096 -m 1 --steps 1 --clock virtual -o recorded.stagewright
 expect_code 0
 has recorded.stagewright $((4096 * 4 * 2)) 2 # F, B, REDUCE_GRAD and OPT, in two steps
+
+# what is said of thousands of stages is a sentence, not a list
+run stagewright report recorded.stagewright
+expect_code 0
+expect_that 'no line is longer than 300 characters' awk 'length > 300 { exit 1 }' out.txt

@@ -40,6 +40,24 @@ void scaleKinds(CostModel& costs, bool (*of)(OpKind), int stage, double factor)
         if (of(rule.kind)) costs.scale(rule.kind, stage, factor);
 }
 
+// "5,4,3"; of many stages runs of the same number, "0,1×4094,2", and no more of these than a line holds.
+std::string byStageText(const std::vector<int>& layers)
+{
+    constexpr std::size_t most = 16;
+    if (layers.size() <= most) return fmt::format("{}", fmt::join(layers, ","));
+    std::vector<std::string> runs;
+    for (auto at = layers.begin(); at != layers.end();) {
+        const auto end = std::find_if(at, layers.end(), [at](int count) { return count != *at; });
+        if (runs.size() == most) {
+            runs.emplace_back("…");
+            break;
+        }
+        runs.push_back(end - at == 1 ? std::to_string(*at) : fmt::format("{}×{}", *at, end - at));
+        at = end;
+    }
+    return fmt::format("{}", fmt::join(runs, ","));
+}
+
 class CostLevers {
 public:
     explicit CostLevers(const LeverSubject& subject) : m_subject(subject), m_slowness(slowness()) {}
@@ -200,8 +218,7 @@ private:
                     factors.emplace_back(
                         kind, stage, static_cast<double>(after->duration(kind, stage, -1)) / static_cast<double>(was));
         add(LeverKind::Stages, "stages",
-            fmt::format("layers spread evenly over the stages: {} instead of {}", fmt::join(then, ","),
-                        fmt::join(now, ",")),
+            fmt::format("layers spread evenly over the stages: {} instead of {}", byStageText(then), byStageText(now)),
             [factors](CostModel& costs) {
                 for (const auto& [kind, stage, factor] : factors) costs.scale(kind, stage, factor);
             });
