@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "schedules/base/quantity.h"
 #include "schedules/base/text.h"
 #include "schedules/execute/simulate.h"
 #include "schedules/model/kinds.h"
@@ -319,7 +320,7 @@ namespace {
 std::string fillTime(Nanos nanos, Nanos unit)
 {
     return unit > 1 ? fmt::format("{:.4g}", static_cast<double>(nanos) / static_cast<double>(unit))
-                    : fmt::format("{:.4g} ms", static_cast<double>(nanos) / 1e6);
+                    : formatDuration(nanos);
 }
 
 } // namespace

@@ -13,7 +13,7 @@ expect_out 'shows step 3 of 3'
 expect_out 'V inversion of factors'
 run stagewright simulate -s gpipe -p 8 -m 8 --costs pipefisher:bert-large@p100:b=8 --fill kfac
 expect_code 0
-expect_out 'INVERT.0 takes 63.37 ms, longer than every gap'
+expect_out 'INVERT.0 takes 63\.4 ms, longer than every gap'
 run stagewright simulate -s 1f1b -p 4 -m 8 --costs F=1,B=2,FACTOR_A=0.2,FACTOR_G=0.2,INVERT=1 --fill kfac -o filled.stagewright
 expect_code 0
 run stagewright sql filled.stagewright "SELECT count(*) FROM spans WHERE kind IN ('FACTOR_A', 'FACTOR_G', 'INVERT')"
