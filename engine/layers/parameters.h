@@ -60,7 +60,7 @@ public:
     // From now on factors are summed and inverted when asked, instead of by W and steps: the inversion in so many
     // pieces, first of the inputs' factors, then of the others'.
     void factorsInOps(int pieces);
-    // Of the sums of a refresh (0 or 1, in turn), which are then empty. Until sums were, nothing. Throws
+    // Takes the sums of a refresh (0 or 1, in turn), which are then empty. Until sums were, nothing. Throws
     // std::runtime_error where a factor can't be inverted.
     void invertFactors(int piece, int refresh);
 

@@ -139,7 +139,7 @@ private:
         return plan;
     }
 
-    // Of devices that are alike those before take more.
+    // Where devices are alike, those before take more.
     void orderAlike(std::vector<UnevenPlan::Pick>& picks, std::size_t kind) const
     {
         std::vector<UnevenPlan::Pick> own;

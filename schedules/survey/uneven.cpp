@@ -166,7 +166,7 @@ private:
 
     explicit MixedModel(const MixedQuestion& question) : m_question(question) {}
 
-    // Of one sample on the question's device.
+    // The costs of one sample on the question's device.
     Result<CostModel> costs(const Schedule& schedule) const
     {
         auto out = analyticCosts(schedule, m_analytic);

@@ -13,7 +13,8 @@ namespace stagewright {
 struct CostLever {
     LeverKind kind = LeverKind::Rank;
     std::string name, title;
-    // Of costs like the subject's; it points into the subject, which lives longer. Empty: `reason` says why it is unknown.
+    // Changes costs like the subject's; points into the subject, which lives longer. Empty: `reason` says why it is
+    // unknown.
     std::function<void(CostModel&)> change = {};
     std::string reason = {};
     std::vector<int> layers = {}; // by stage, of a lever that divides them otherwise

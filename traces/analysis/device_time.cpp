@@ -37,7 +37,7 @@ Nanos launchTimeOf(const Timeline& timeline, SpanId id)
     return timeline.spans()[id].start;
 }
 
-// Of streams on which kernels overlap by more than ticks of a clock, without being of one launch.
+// Names streams on which kernels overlap by more than ticks of a clock, without being of one launch.
 struct Overlaps {
     std::int64_t kernels = 0; // that start while an earlier one of their stream runs
     Nanos time = 0;           // of the streams' kernels: the sum of their durations − the time in which one runs

@@ -18,7 +18,7 @@ struct CudaGraphNode {
     bool known() const { return graph || node; }
 };
 
-// Of ids as CUPTI has them: that of a node holds its graph's in its upper half. 0 or less: none.
+// CUPTI's ids: that of a node holds its graph's in its upper half. 0 or less: none.
 inline CudaGraphNode graphNodeOf(std::int64_t graph, std::int64_t node)
 {
     CudaGraphNode of;

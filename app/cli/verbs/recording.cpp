@@ -191,7 +191,7 @@ Json loadJson(LoadGauge* gauge)
     return devices;
 }
 
-// Of lists in another order: how many ops are at another place.
+// How many ops are at another place than in the lists that were given.
 double movedOps(const Schedule& given, const Schedule& ran)
 {
     std::size_t moved = 0;

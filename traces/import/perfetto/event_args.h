@@ -19,7 +19,7 @@ class PerfettoArgs {
 public:
     explicit PerfettoArgs(KinetoArgs& of) : m_args(of) {} // the event's that is given next; lives longer
 
-    // Of an open slice.
+    // The arguments of an open slice.
     struct Notes {
         std::int64_t correlation = -1, external = -1;
         std::uint32_t others = 0; // of m_others; 0: none
